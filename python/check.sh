@@ -43,7 +43,7 @@ python=$place/fresh/bin/python
 
 extras=pandas,polars,xarray,plots,dask,remote
 "$python" -m pip install --quiet "$wheel[$extras${long:+,ray}]" \
-    pytest hypothesis mypy "moto[server]" s3fs nbclient nbformat ipykernel
+    pytest hypothesis mypy joblib "moto[server]" s3fs nbclient nbformat ipykernel
 "$python" -m mypy --config-file python/pyproject.toml -p percid
 # Not where the sources are, so that the wheel is tested.
 (cd python/tests && "$python" -m pytest -q -p no:cacheprovider --durations=5)

@@ -12,8 +12,6 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-FIXTURES = Path(__file__).resolve().parents[1] / "crates/percid-trace/tests/fixtures"
-
 
 def notebook_of(path: Path) -> nbformat.NotebookNode:
     """A document's blocks of Python, one after the other, are a notebook too."""
@@ -31,7 +29,6 @@ def main() -> int:
     if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    os.environ.setdefault("PERCID_RECORDING", str(FIXTURES / "sched.data"))
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     for path in map(Path, sys.argv[1:]):
         began = time.monotonic()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from . import _native
 from ._table import _optional
-from .errors import StoreError
+from ._values import found, path_of
+from .errors import SpaceError, StoreError
 
 DESCRIPTION = "sweep.json"
 RUNS = "runs"
@@ -123,8 +124,10 @@ def open_store(
 
     :raises StoreError: if it has the runs of another sweep, or anything else
     """
-    path = os.fspath(store)
-    files: Files = RemoteFiles(path, options or {}) if "://" in path else LocalFiles(path)
+    path = path_of(store, "store")
+    if options is not None and not isinstance(options, Mapping):
+        raise SpaceError(f"storage_options: expected a dictionary, found {found(options)}")
+    files: Files = RemoteFiles(path, dict(options or {})) if "://" in path else LocalFiles(path)
     description = files.read(DESCRIPTION)
     if description is not None:
         try:

@@ -11,6 +11,7 @@ from . import _native
 from ._executors import opened
 from ._store import FAILURES, RUNS, TABLE, Files
 from ._table import Table
+from ._values import found, whole
 from .errors import ExecutorLost, RunError, SpaceError, StoreError, VersionError
 
 
@@ -45,6 +46,22 @@ class Sweep:
             f"<percid.sim.Sweep: {len(self.table)} runs, {self.found} of them found, "
             f"{len(self.failures)} failures, {self.missing} files missing>"
         )
+
+
+def shard_of(shard: Any) -> tuple[int, int] | None:
+    """The number of a share and how many there are.
+
+    :raises SpaceError: for anything else
+    """
+    if shard is None:
+        return None
+    expected = "shard: expected a number and how many there are, such as (2, 8)"
+    try:
+        number, of = shard
+    except (TypeError, ValueError):
+        raise SpaceError(f"{expected}; found {found(shard)}") from None
+    of = whole(of, f"{expected}; how many", 1)
+    return whole(number, f"{expected}; number", 1, of), of
 
 
 def sweep(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._table import Table, _optional
+from ._values import found
 from .errors import SpaceError
 
 __all__ = ["ids", "published", "sensitivity", "shares"]
@@ -46,6 +47,8 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _expect(table: Table, *names: str) -> None:
+    if not isinstance(table, Table):
+        raise SpaceError(f"table: expected a percid.Table, found {found(table)}")
     lacking = [name for name in names if name not in table.column_names]
     if lacking:
         raise SpaceError(f"expected a table with {', '.join(names)}; this one lacks {lacking[0]}")
@@ -124,7 +127,7 @@ def sensitivity(table: Table, parameter: str, *, ax: Any = None) -> Any:
     """How ``ns_per_burst`` depends on a parameter, policy by policy: the mean of all other
     parameters and seeds, with the runs that took least and most.
     """
-    column = f"parameters.{parameter}"
+    column = f"parameters.{parameter}" if isinstance(parameter, str) else found(parameter)
     _expect(table, "policy", "ns_per_burst", column)
     ax = _axes(ax)
     ax.grid(axis="y", color="#e4e7eb")

@@ -7,18 +7,27 @@ simulator", for what is modelled and where the limits are.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _native
-from ._space import Described, Numbers, Seeds, Until
-from ._space import space as _document
+from ._space import (
+    Described,
+    Numbers,
+    Seeds,
+    Until,
+    machine_of,
+    policies_of,
+    without_line,
+    workload_of,
+)
+from ._space import plan as _plan
 from ._store import open_store
-from ._sweep import Failure, Sweep
+from ._sweep import Failure, Sweep, shard_of
 from ._sweep import sweep as _sweep
 from ._table import Table
+from ._values import found, number, seed_of, whole
 from .errors import SpaceError
 
 __all__ = [
@@ -60,6 +69,7 @@ def until(interval: float, *, least: int = 5, most: int = 1000) -> Until:
     ``most``. How many one combination gets does not depend on the others, or on who computes them.
 
     :param interval: such as 0.02 for 2 %
+    :raises SpaceError: if the interval is not above 0, or ``least`` is not from 1 to ``most``
     """
     return Until(interval, least, most)
 
@@ -79,7 +89,8 @@ def run(
         file has, or several of these
     :param workload: the same, of workloads (see :func:`workloads`)
     :param policies: names (see :func:`policies`), releases of kernels, or ``"all"``
-    :param seeds: how many, from 1 on; or a range; or :func:`until`
+    :param seeds: how many, from 1 on; or the seeds, as a range, a list or an array; or
+        :func:`until`
     :param memory: what bursts write to: ``copy-on-write``, ``zero-page`` or ``pre-faulted``; what
         the workload says, if it is not given
     :param parameters: parameters of the workload or numbers of the machine, each with a value or
@@ -95,7 +106,7 @@ def run(
     """
     grid: dict[str, Any] = {"machine": machine, "workload": workload, "policies": policies}
     grid |= {"seeds": seeds, "memory": memory, **parameters}
-    return Table(_native.run(_native.Plan(_document([grid]), False)))
+    return Table(_native.run(_plan(grid, False)))
 
 
 def sweep(
@@ -132,11 +143,11 @@ def sweep(
     :raises ExecutorLost: if the executor went away; the store has what was done
     :raises OSError: if the store cannot be written; it keeps what it has
     """
-    if invalid not in ("raise", "keep"):
-        raise SpaceError(f"invalid: expected 'raise' or 'keep', found {invalid!r}")
-    grids = [space] if isinstance(space, Mapping) else space
-    plan = _native.Plan(_document(grids), invalid == "keep")
-    return _sweep(plan, open_store(store, storage_options, plan), executor, shard, progress)
+    if not isinstance(invalid, str) or invalid not in ("raise", "keep"):
+        raise SpaceError(f"invalid: expected 'raise' or 'keep', found {found(invalid)}")
+    own = shard_of(shard)
+    plan = _plan(space, invalid == "keep")
+    return _sweep(plan, open_store(store, storage_options, plan), executor, own, progress)
 
 
 def spans(
@@ -154,8 +165,13 @@ def spans(
     :returns: shape (at most ``most``, 4): cpu, id, from_ns, to_ns
     :raises SpaceError: as :func:`run`
     """
-    grid = json.loads(_document([{"machine": machine, "workload": workload, "policies": policy}]))
-    (described,) = grid["grids"]
-    values = [(name, float(value)) for name, value in parameters.items()]
-    texts = (described["machines"][0]["text"], described["workloads"][0]["text"])
-    return Table(_native.spans(*texts, policy, values, seed, most))
+    (name, *more) = policies_of(policy)
+    if more:
+        raise SpaceError(f"policy: expected one, found {found(policy)}")
+    values = [(key, number(value, f"parameter {key}")) for key, value in parameters.items()]
+    texts = (machine_of(machine)["text"], workload_of(workload)["text"])
+    seed, most = seed_of(seed), whole(most, "most", 0, 2**32)
+    try:
+        return Table(_native.spans(*texts, name, values, seed, most))
+    except SpaceError as error:
+        raise SpaceError(without_line(error)) from None

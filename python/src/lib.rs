@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use paper::published;
     #[pymodule_export]
-    use sim::{catalogue, machine_text, spans, toml_of, workload_text};
+    use sim::{catalogue, machine_text, spans, text_of, workload_text};
     #[pymodule_export]
     use sweep::{Campaign, Control, Plan, compute, merge, run};
     #[pymodule_export]

@@ -1,10 +1,14 @@
 //! Machines, workloads and policies.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use percid_command::presets;
 use percid_command::this_machine::Numbering;
 use percid_sim::comparison::{self, Comparison};
+use percid_sim::engine::Span;
+use percid_sim::file;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{self, releases};
 use percid_sim::run_control::RunControl;
@@ -18,10 +22,16 @@ use crate::records;
 use crate::table::Table;
 
 /// Returns the name and the text of a machine's file: of a preset by name, of `this`, or of a file.
+/// With `kernel_numbers`, the CPUs of `this` have the kernel's numbers.
 #[pyfunction]
-pub(crate) fn machine_text(py: Python<'_>, name: String) -> PyResult<(String, String)> {
+pub(crate) fn machine_text(
+    py: Python<'_>,
+    name: String,
+    kernel_numbers: bool,
+) -> PyResult<(String, String)> {
     let label = presets::label(&name).to_owned();
-    let found = py.detach(|| presets::machine(&name, Numbering::Dense));
+    let numbering = if kernel_numbers { Numbering::Kernel } else { Numbering::Dense };
+    let found = py.detach(|| presets::machine(&name, numbering));
     let machine = found.map_err(|failure| errors::of_command(py, failure))?;
     Ok((label, machine.to_toml()))
 }
@@ -33,12 +43,31 @@ pub(crate) fn workload_text(py: Python<'_>, name: &str) -> PyResult<(String, Str
     Ok((presets::label(name).to_owned(), found.text().to_owned()))
 }
 
-/// Converts a JSON document to TOML.
+/// Converts a JSON document to the text of a machine's or a workload's file.
 #[pyfunction]
-pub(crate) fn toml_of(py: Python<'_>, document: &str) -> PyResult<String> {
-    let value: Value =
-        serde_json::from_str(document).map_err(|fault| errors::space(py, fault.to_string()))?;
-    toml::to_string(&value).map_err(|fault| errors::space(py, fault.to_string()))
+pub(crate) fn text_of(py: Python<'_>, kind: &str, name: &str, document: &str) -> PyResult<String> {
+    let wrong = |why: &dyn Display| errors::space(py, format!("{kind} {name}: {why}"));
+    let value: Value = serde_json::from_str(document).map_err(|fault| wrong(&fault))?;
+    let text = toml::to_string(&value).map_err(|fault| wrong(&fault))?;
+    let parsed = match kind {
+        "machine" => Machine::parse(&text).err(),
+        _ => Workload::parse(&text).err(),
+    };
+    match parsed {
+        None => Ok(text),
+        Some(fault) => Err(wrong(&without_line(&text, &fault))),
+    }
+}
+
+/// Returns the error without its line, because the caller has not seen the file. A value of a wrong
+/// type is named by the line's text instead.
+fn without_line(text: &str, fault: &file::Error) -> String {
+    let message = fault.message();
+    let line = fault.line().and_then(|number| text.lines().nth(number - 1));
+    match line.filter(|_| message.starts_with("invalid")) {
+        Some(line) => format!("{line}: {message}"),
+        None => message.to_owned(),
+    }
 }
 
 /// Returns the machines, workloads or policies that are part of the simulator.
@@ -105,12 +134,17 @@ pub(crate) fn spans(
         comparison.simulate(control)
     })?;
     let rows = rows.map_err(|fault| wrong(fault.to_string()))?;
-    let spans = rows.iter().flat_map(|row| &row.spans);
-    Ok(records::table(
-        spans
-            .map(|span| {
-                json!({ "cpu": span.cpu, "id": span.id, "from_ns": span.from, "to_ns": span.to })
-            })
-            .collect(),
-    ))
+    let spans: Vec<_> = rows.iter().flat_map(|row| &row.spans).collect();
+    let column = |of: fn(&Span) -> u64| -> ArrayRef {
+        Arc::new(spans.iter().map(|&span| of(span)).collect::<UInt64Array>())
+    };
+    // The columns are there even if there is no span.
+    let columns = [
+        ("cpu", column(|span| span.cpu.into())),
+        ("id", column(|span| span.id.into())),
+        ("from_ns", column(|span| span.from)),
+        ("to_ns", column(|span| span.to)),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).map_err(|fault| wrong(fault.to_string()))?;
+    Ok(Table::of(batch))
 }

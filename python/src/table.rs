@@ -4,11 +4,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use arrow_select::concat::concat_batches;
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 /// An Arrow table, in one or several batches of rows.
 #[pyclass(frozen, module = "percid._native")]
@@ -26,6 +29,18 @@ impl Table {
     pub(crate) fn of(batch: RecordBatch) -> Table {
         Table { schema: batch.schema(), batches: vec![batch] }
     }
+
+    /// Returns all rows in one batch.
+    fn joined(&self) -> PyResult<RecordBatch> {
+        match &self.batches[..] {
+            [batch] => Ok(batch.clone()),
+            several => concat_batches(&self.schema, several).map_err(invalid),
+        }
+    }
+}
+
+fn invalid(fault: ArrowError) -> PyErr {
+    PyValueError::new_err(fault.to_string())
 }
 
 #[pymethods]
@@ -48,8 +63,7 @@ impl Table {
 
     /// Returns the columns' names and types, by the same interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())
-            .map_err(|fault| PyValueError::new_err(fault.to_string()))?;
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(invalid)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
@@ -78,13 +92,81 @@ impl Table {
         Ok(list)
     }
 
+    /// Returns a row as a dictionary, with None for empty values.
+    fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
+        let mut at = index;
+        for batch in &self.batches {
+            if at >= batch.num_rows() {
+                at -= batch.num_rows();
+                continue;
+            }
+            let row = PyDict::new(py);
+            for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+                row.set_item(field.name(), value(py, column, at)?)?;
+            }
+            return Ok(row);
+        }
+        Err(PyIndexError::new_err(index))
+    }
+
+    /// Returns `length` rows from `offset` on, which must exist. Copies nothing.
+    fn slice(&self, offset: usize, length: usize) -> Table {
+        let (mut skipped, mut left) = (offset, length);
+        let mut batches = Vec::new();
+        for batch in &self.batches {
+            let begin = skipped.min(batch.num_rows());
+            let rows = left.min(batch.num_rows() - begin);
+            skipped -= begin;
+            left -= rows;
+            if rows > 0 {
+                batches.push(batch.slice(begin, rows));
+            }
+        }
+        Table { schema: self.schema.clone(), batches }
+    }
+
+    /// Returns the columns with these names. Copies nothing.
+    fn select(&self, names: Vec<String>) -> PyResult<Table> {
+        let index = |name: &String| {
+            self.schema.index_of(name).map_err(|_| PyKeyError::new_err(name.clone()))
+        };
+        let indices = names.iter().map(index).collect::<PyResult<Vec<usize>>>()?;
+        let schema = self.schema.project(&indices).map_err(invalid)?;
+        let batches = self.batches.iter().map(|batch| batch.project(&indices).map_err(invalid));
+        Ok(Table { schema: schema.into(), batches: batches.collect::<PyResult<_>>()? })
+    }
+
+    /// Returns `true` if both tables have the same columns with the same values, bit for bit.
+    fn equals(&self, other: &Table) -> PyResult<bool> {
+        if self.column_names() != other.column_names() || self.num_rows() != other.num_rows() {
+            return Ok(false);
+        }
+        Ok(self.joined()?.columns() == other.joined()?.columns())
+    }
+
+    /// Returns the bytes of an Arrow stream, which has all tables as they are.
+    fn to_ipc<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let written = py.detach(|| -> Result<Vec<u8>, ArrowError> {
+            let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
+            self.batches.iter().try_for_each(|batch| writer.write(batch))?;
+            writer.into_inner()
+        });
+        Ok(PyBytes::new(py, &written.map_err(invalid)?))
+    }
+
+    /// Reads the table from the bytes that `to_ipc` returned.
+    #[staticmethod]
+    fn from_ipc(bytes: &[u8]) -> PyResult<Table> {
+        let reader = StreamReader::try_new(bytes, None).map_err(invalid)?;
+        let schema = reader.schema();
+        let batches = reader.collect::<Result<Vec<RecordBatch>, _>>().map_err(invalid)?;
+        Ok(Table { schema, batches })
+    }
+
     /// Returns the bytes of a Parquet file.
     fn to_parquet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let [batch] = &self.batches[..] else {
-            let found = self.batches.len();
-            return Err(PyValueError::new_err(format!("expected one batch, found {found}")));
-        };
-        let bytes = py.detach(|| percid_sweep::table::to_parquet(batch));
+        let batch = self.joined()?;
+        let bytes = py.detach(|| percid_sweep::table::to_parquet(&batch));
         Ok(PyBytes::new(py, &bytes))
     }
 

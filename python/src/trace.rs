@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use percid_command::presets;
-use percid_command::this_machine::Numbering;
+use percid_sim::machine::Machine;
 use percid_sim::policies::releases;
 use percid_trace::replay::{self, Settings, SpaceReplay};
 use percid_trace::{Error, parquet, read};
@@ -32,21 +31,20 @@ pub(crate) fn read_trace(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     Ok(Table::new(schema, batches))
 }
 
-/// Replays a trace. Returns a row for each address space and policy.
+/// Replays a trace on a machine, which is the text of a file. Returns a row for each address space and policy.
 #[pyfunction]
 pub(crate) fn replay_trace(
     py: Python<'_>,
     path: PathBuf,
     names: Vec<String>,
-    machine: String,
+    machine: &str,
     area_bytes: u64,
 ) -> PyResult<Table> {
     let wrong = |why: String| errors::space(py, why);
     let find =
         |name: &String| releases::named(name).map_err(|why| wrong(format!("policy {name}: {why}")));
     let policies = names.iter().map(find).collect::<PyResult<Vec<_>>>()?;
-    let found = py.detach(|| presets::machine(&machine, Numbering::Kernel));
-    let machine = found.map_err(|failure| errors::of_command(py, failure))?;
+    let machine = Machine::parse(machine).map_err(|fault| wrong(format!("machine: {fault}")))?;
     let file = path.display().to_string();
     let replayed = interruptible(py, Arc::default(), move |control| {
         let trace = read::read(&path)?;

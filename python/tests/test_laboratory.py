@@ -45,6 +45,20 @@ def test_a_recording_is_a_table(command, tmp_path):
     assert (frame["event"] == "switch").sum() > 0 and frame["time_ns"].is_monotonic_increasing
 
 
+def test_a_recording_is_a_data_frame_in_one_call():
+    """Also the one that comes with the package."""
+    for recording in (RECORDING, percid.trace.example()):
+        table = percid.trace.read(recording)
+        frame = percid.trace.read_pandas(recording)
+        assert frame.shape == table.shape and list(frame.columns) == table.column_names
+        assert frame["time_ns"].tolist() == table["time_ns"]
+        assert frame["event"].astype(str).tolist() == table["event"]
+        frame = percid.trace.read_polars(recording)
+        assert frame.shape == table.shape and frame.columns == table.column_names
+        assert frame["event"].cast(str).to_list() == table["event"]
+        assert frame["time_ns"].to_list() == table["time_ns"]
+
+
 def test_a_recording_is_replayed_under_policies():
     table = percid.trace.replay(RECORDING, ["per-cpu", "percid-table"], machine="cascade-lake")
     assert set(table["policy"]) == {"per-cpu", "percid-table"}

@@ -120,45 +120,6 @@ def test_this_machine_can_be_changed_and_simulated():
     assert table["machine"] == ["like this"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"machine": "mars"}, "no machine is named 'mars'; allowed are this, epyc-9654"),
-        ({"machine": "nowhere/mars.toml"}, "No such file"),
-        ({"machine": 7}, "expected a name, a file or a dictionary, found int"),
-        ({"machine": {"base": "epyc-9654"}}, "expected a name in the dictionary"),
-        ({"machine": {"name": "x", "base": "epyc-9654", "cpu": 1}}, "machine x: line"),
-        ({"workload": "nothing"}, "no workload is named 'nothing'"),
-        ({"policies": "per-cup"}, "policy per-cup: "),
-        ({"policies": []}, "expected at least one combination"),
-        ({"memory": "virtual"}, "expected one of copy-on-write"),
-        ({"colour": 3}, "parameter colour: expected one of the parameters"),
-        ({"stay_ms": -1}, "expected a number from 0"),
-        ({"stay_ms": "long"}, "parameter stay_ms: expected numbers, found 'long'"),
-        ({"stay_ms": []}, "expected at least one value"),
-        ({"stay_ms": float("nan")}, "expected"),
-        ({"seeds": 0}, "seeds: expected how many"),
-        ({"seeds": True}, "seeds: expected"),
-        ({"seeds": range(3, 3)}, "seeds: expected a range"),
-        ({"seeds": range(1, 9, 2)}, "seeds: expected a range"),
-        ({"seeds": sim.until(-1)}, "an interval above 0"),
-        ({"seeds": 10**8}, "at most 10000000 runs"),
-    ],
-)
-def test_bad_input_is_one_exception_that_names_the_cause(arguments, expected):
-    with pytest.raises((percid.SpaceError, OSError), match=expected) as caught:
-        sim.run(**arguments)
-    assert isinstance(caught.value, (percid.Error, OSError))
-    assert "\n" not in str(caught.value)
-
-
-def test_a_file_with_a_mistake_is_named_with_its_line(tmp_path):
-    file = tmp_path / "typo.toml"
-    file.write_text('name = "x"\nbase = "epyc-9654"\nkosts = 3\n')
-    with pytest.raises(percid.SpaceError, match=r"typo\.toml: line 3: unknown field `kosts`"):
-        sim.run(file)
-
-
 def test_ctrl_c_ends_a_long_run_soon():
     code = (
         "import percid.sim, sys\n"

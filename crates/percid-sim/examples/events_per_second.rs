@@ -16,7 +16,9 @@ use percid_sim::policies::{self, PolicySpec};
 use percid_sim::workload::{Program, Workload};
 
 /// Workloads, with the parameters to set. The thread pool suits the CPUs of a large machine.
-const WORKLOADS: [(&str, &[(&str, f64)]); 6] = [
+const WORKLOADS: [(&str, &[(&str, f64)]); 8] = [
+    ("intermittent", &[]),
+    ("intermittent", &[("delay_ms", 10.0)]),
     ("thread-pool", &[("threads", 384.0)]),
     ("oversubscribed", &[]),
     ("oversubscribed", &[("threads_per_cpu", 8.0)]),

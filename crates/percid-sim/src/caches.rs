@@ -7,6 +7,7 @@
 //! Real caches replace the least recently used line, or nearly so, and lose little until they are
 //! full. `docs/measurements/2026-11.md` compares the model with a measured cache.
 
+use crate::exponentials::decay;
 use crate::machine::Machine;
 use crate::time::{Ns, SECOND};
 use crate::topology::{Cpu, Topology};
@@ -21,6 +22,17 @@ pub struct Seen {
     into_l3: u64,
 }
 
+impl Seen {
+    /// Returns the bytes brought in since an earlier state; `u64::MAX` for other caches.
+    #[inline]
+    fn since(&self, before: Option<Seen>) -> BroughtIn {
+        let since = |there: Option<u64>, here: u64| there.map_or(u64::MAX, |there| here - there);
+        let in_core = before.filter(|seen| seen.core == self.core).map(|seen| seen.into_core);
+        let in_l3 = before.filter(|seen| seen.l3 == self.l3).map(|seen| seen.into_l3);
+        BroughtIn { core: since(in_core, self.into_core), l3: since(in_l3, self.into_l3) }
+    }
+}
+
 /// The bytes brought in since some data was gone through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BroughtIn {
@@ -30,34 +42,56 @@ pub struct BroughtIn {
     pub l3: u64,
 }
 
-/// The cache capacities of a machine, in bytes.
+/// The shares of some data that its caches no longer hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lost {
+    /// Share that is no longer in the core's own cache.
+    pub core: f64,
+    /// Share that is no longer in the last-level cache.
+    pub l3: f64,
+}
+
+/// The state of the caches when a CPU begins to go through some data.
+#[derive(Debug, Clone, Copy)]
+pub struct Passage {
+    /// The bytes brought in since the data was gone through before.
+    pub brought_in: BroughtIn,
+    /// The shares of the data that must be brought in again.
+    pub lost: Lost,
+    /// The state to note for the next time.
+    pub seen: Seen,
+}
+
+/// The cache capacities of a machine, as their reciprocals in bytes: multiplications are faster than
+/// divisions.
 #[derive(Debug, Clone, Copy)]
 pub struct Capacities {
-    core: f64,
-    l3: f64,
+    per_core: f64,
+    per_l3: f64,
 }
 
 impl Capacities {
     /// Returns the capacities of a machine.
     pub fn from_machine(machine: &Machine) -> Capacities {
-        let bytes = |kb: f64| kb * 1024.0;
+        let per_byte = |kb: f64| 1.0 / (kb * 1024.0);
         let costs = &machine.costs;
-        Capacities { core: bytes(costs.core_cache_kb.value), l3: bytes(costs.l3_cache_kb.value) }
+        Capacities {
+            per_core: per_byte(costs.core_cache_kb.value),
+            per_l3: per_byte(costs.l3_cache_kb.value),
+        }
     }
 
-    /// Returns the share of the data that is no longer in the core's own cache.
-    pub fn lost_by_core(&self, brought_in: &BroughtIn) -> f64 {
-        lost(brought_in.core, self.core)
-    }
-
-    /// Returns the share of the data that is no longer in the last-level cache.
-    pub fn lost_by_l3(&self, brought_in: &BroughtIn) -> f64 {
-        lost(brought_in.l3, self.l3)
+    /// Returns the shares of the data that the caches no longer hold.
+    #[inline]
+    pub fn lost(&self, brought_in: &BroughtIn) -> Lost {
+        Lost { core: lost(brought_in.core, self.per_core), l3: lost(brought_in.l3, self.per_l3) }
     }
 }
 
-fn lost(brought_in: u64, capacity: f64) -> f64 {
-    if brought_in == 0 { 0.0 } else { 1.0 - libm::exp(-(brought_in as f64) / capacity) }
+#[inline]
+fn lost(brought_in: u64, per_byte: f64) -> f64 {
+    // Signed integers convert faster. More bytes than they hold have displaced all of any cache.
+    i64::try_from(brought_in).map_or(1.0, |bytes| 1.0 - decay(bytes as f64 * per_byte))
 }
 
 /// The caches of a machine.
@@ -86,11 +120,7 @@ impl Caches {
     /// Returns the bytes brought in since a CPU's caches last held some data; `u64::MAX` if they
     /// never did.
     pub fn since(&self, topology: &Topology, cpu: Cpu, seen: Option<Seen>, now: Ns) -> BroughtIn {
-        let here = self.seen(topology, cpu, now);
-        let since = |there: Option<u64>, here: u64| there.map_or(u64::MAX, |there| here - there);
-        let in_core = seen.filter(|seen| seen.core == here.core).map(|seen| seen.into_core);
-        let in_l3 = seen.filter(|seen| seen.l3 == here.l3).map(|seen| seen.into_l3);
-        BroughtIn { core: since(in_core, here.into_core), l3: since(in_l3, here.into_l3) }
+        self.seen(topology, cpu, now).since(seen)
     }
 
     /// Goes through `bytes` of data on a CPU, whose caches last held it at `seen`, or never. The
@@ -103,19 +133,20 @@ impl Caches {
         seen: Option<Seen>,
         bytes: u64,
         now: Ns,
-    ) -> Seen {
-        let before = self.since(topology, cpu, seen, now);
-        let seen = self.seen(topology, cpu, now);
-        let part = |share: f64| (bytes as f64 * share) as u64;
-        self.cores[seen.core as usize] += part(self.capacities.lost_by_core(&before));
-        self.l3s[seen.l3 as usize] += part(self.capacities.lost_by_l3(&before));
-        seen
+    ) -> Passage {
+        let here = self.seen(topology, cpu, now);
+        let brought_in = here.since(seen);
+        let lost = self.capacities.lost(&brought_in);
+        let part = |share: f64| (bytes as i64 as f64 * share) as i64 as u64;
+        self.cores[here.core as usize] += part(lost.core);
+        self.l3s[here.l3 as usize] += part(lost.l3);
+        Passage { brought_in, lost, seen: here }
     }
 
     /// Returns the state of a CPU's caches at this time.
     pub fn seen(&self, topology: &Topology, cpu: Cpu, now: Ns) -> Seen {
         let place = topology.place(cpu);
-        let background = (self.background * now as f64) as u64;
+        let background = (self.background * now as i64 as f64) as i64 as u64;
         Seen {
             core: place.core,
             l3: place.l3,
@@ -151,8 +182,8 @@ mod tests {
         let since = caches.since(topology, 0, Some(data), 0);
         assert_eq!(since, BroughtIn { core: 1024 * KB, l3: 1024 * KB });
         let capacities = Capacities::from_machine(&machine);
-        assert!((capacities.lost_by_core(&since) - 0.632).abs() < 0.001);
-        assert!((capacities.lost_by_l3(&since) - 0.031).abs() < 0.001);
+        assert!((capacities.lost(&since).core - 0.632).abs() < 0.001);
+        assert!((capacities.lost(&since).l3 - 0.031).abs() < 0.001);
     }
 
     #[test]
@@ -162,16 +193,11 @@ mod tests {
         // The lost share is x with x = 1 - exp(-bytes / capacity * x).
         for (bytes, expected) in [(512 * KB, 0.0), (2048 * KB, 0.797)] {
             let mut caches = Caches::new(&machine);
-            let mut data = caches.go_through(topology, 0, None, bytes, 0);
+            let mut data = caches.go_through(topology, 0, None, bytes, 0).seen;
             for _ in 0..30 {
-                data = caches.go_through(topology, 0, Some(data), bytes, 0);
+                data = caches.go_through(topology, 0, Some(data), bytes, 0).seen;
             }
-            let lost = Capacities::from_machine(&machine).lost_by_core(&caches.since(
-                topology,
-                0,
-                Some(data),
-                0,
-            ));
+            let lost = caches.go_through(topology, 0, Some(data), bytes, 0).lost.core;
             assert!((lost - expected).abs() < 0.001, "{bytes}: {lost}");
         }
     }
@@ -181,12 +207,12 @@ mod tests {
         let machine = machine(0.0);
         let topology = &machine.topology;
         let mut caches = Caches::new(&machine);
-        let data = caches.go_through(topology, 0, None, 16 * KB, 0);
+        let data = caches.go_through(topology, 0, None, 16 * KB, 0).seen;
         let near = caches.since(topology, 1, Some(data), 0);
         assert_eq!(near, BroughtIn { core: u64::MAX, l3: 16 * KB });
         let far = caches.since(topology, 8, Some(data), 0);
         assert_eq!(far, BroughtIn { core: u64::MAX, l3: u64::MAX });
-        assert_eq!(Capacities::from_machine(&machine).lost_by_l3(&far), 1.0);
+        assert_eq!(Capacities::from_machine(&machine).lost(&far).l3, 1.0);
     }
 
     #[test]

@@ -204,9 +204,12 @@ pub fn set(
     name: &str,
     value: f64,
 ) -> Result<(), Error> {
-    workload
-        .set(name, value)
-        .or_else(|unknown| if machine.has(name) { machine.set(name, value) } else { Err(unknown) })
+    let Err(unknown) = workload.set(name, value) else { return Ok(()) };
+    if !machine.has(name) {
+        let numbers = machine.names().join(", ");
+        return Err(Error::of_file(format!("{unknown}; numbers of the machine are {numbers}")));
+    }
+    machine.set(name, value)
 }
 
 /// One run of one combination with one policy.
@@ -368,8 +371,8 @@ impl Comparison<'_> {
         let spans = if run == 0 { self.spans } else { 0 };
         let Combination { machine, program, events, .. } = combination;
         let simulation = Simulation::new(machine, program, policy, seed);
-        let outcome = simulation.record_spans(spans).run_watched(progress, *events);
-        let outcome = outcome.map_err(Failure::Violation)?;
+        let simulation = simulation.record_spans(spans).record_usage();
+        let outcome = simulation.run_watched(progress, *events).map_err(Failure::Violation)?;
         Ok((!is_stopped()).then_some(outcome))
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::caches::{BroughtIn, Capacities};
+use crate::caches::{BroughtIn, Capacities, Lost};
 use crate::distances::DIRECT;
 use crate::machine::{Costs, Machine};
 use crate::policies::Overhead;
@@ -114,8 +114,61 @@ fn rounded(time: Ns) -> Ns {
 /// Maximum cost of a burst of class hot, relative to a hot burst.
 const HOT: f64 = 1.05;
 
-/// Number of cache lines that a burst touches.
-const LINES: f64 = 256.0;
+/// The numbers in the formulas of [`Prices::burst`] that no machine file has. The engine always
+/// uses the default.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Laws {
+    /// Number of cache lines that a burst touches.
+    pub lines: f64,
+    /// Exponent of the law by which a core's own data cools.
+    pub cooling_exponent: f64,
+    /// Exponent of the cache's idle time; the exponent of the core's idle time is 1 less this one.
+    pub cache_weight: f64,
+    /// Exponent of the law by which the data of page faults cools.
+    pub first_touch_exponent: f64,
+}
+
+impl Default for Laws {
+    fn default() -> Laws {
+        Laws { lines: 256.0, cooling_exponent: 0.5, cache_weight: 0.5, first_touch_exponent: 1.0 }
+    }
+}
+
+impl Laws {
+    /// Returns all numbers by name.
+    pub fn all(&self) -> [(&'static str, f64); 4] {
+        let Laws { lines, cooling_exponent, cache_weight, first_touch_exponent } = *self;
+        [
+            ("lines", lines),
+            ("cooling_exponent", cooling_exponent),
+            ("cache_weight", cache_weight),
+            ("first_touch_exponent", first_touch_exponent),
+        ]
+    }
+
+    /// Returns a number by its name, mutably.
+    pub fn number_mut(&mut self, name: &str) -> Option<&mut f64> {
+        match name {
+            "lines" => Some(&mut self.lines),
+            "cooling_exponent" => Some(&mut self.cooling_exponent),
+            "cache_weight" => Some(&mut self.cache_weight),
+            "first_touch_exponent" => Some(&mut self.first_touch_exponent),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a power. The exponents of the default laws give the same digits on all platforms and
+/// cost little.
+fn power(base: f64, exponent: f64) -> f64 {
+    if exponent == 0.5 {
+        f64::sqrt(base)
+    } else if exponent == 1.0 {
+        base
+    } else {
+        libm::pow(base, exponent)
+    }
+}
 
 /// The prices of one machine and one kind of memory.
 #[derive(Debug, Clone)]
@@ -123,6 +176,9 @@ pub struct Prices {
     costs: Costs,
     capacities: Capacities,
     memory: Memory,
+    laws: Laws,
+    /// `cooling_ms` in nanoseconds, to the power of the law's exponent.
+    cooled_half: f64,
 }
 
 impl Prices {
@@ -132,7 +188,17 @@ impl Prices {
             costs: machine.costs.clone(),
             capacities: Capacities::from_machine(machine),
             memory,
+            laws: Laws::default(),
+            cooled_half: 0.0,
         }
+        .with_laws(Laws::default())
+    }
+
+    /// Returns the same prices by other laws.
+    #[must_use]
+    pub fn with_laws(self, laws: Laws) -> Prices {
+        let half = self.costs.cooling_ms.value * MS as f64;
+        Prices { laws, cooled_half: power(half, laws.cooling_exponent), ..self }
     }
 
     /// Returns the class and the cost of a burst.
@@ -160,6 +226,11 @@ impl Prices {
     /// The first formula has the same half-life with a wider spread of rates: some data is lost at
     /// once, and some only after hours. `docs/measurements/2026-11.md` has results of others.
     pub fn burst(&self, found: &Found) -> (Class, Ns) {
+        self.burst_with(found, || self.capacities.lost(&found.brought_in))
+    }
+
+    /// Returns the same if the lost shares are known.
+    pub(crate) fn burst_with(&self, found: &Found, lost: impl Fn() -> Lost) -> (Class, Ns) {
         let costs = &self.costs;
         let detour = f64::from(found.detour) / f64::from(DIRECT);
         let cooled = self.cooled(&found.idle);
@@ -167,7 +238,7 @@ impl Prices {
         let (class, ns) = match found.reach {
             None => (Class::FirstTouch, warm + self.first_touch(found.idle.cpu)),
             Some(Reach::Core) => {
-                let own = warm + (1.0 - cooled) * self.refill(&found.brought_in);
+                let own = warm + (1.0 - cooled) * self.refill(&lost());
                 (if own <= HOT * costs.hot_ns.value { Class::Hot } else { Class::Own }, own)
             }
             Some(Reach::L3) => (Class::SameL3, warm + self.transfer(costs.same_l3_ns.value)),
@@ -216,28 +287,29 @@ impl Prices {
 
     /// Returns the share of a core's warm data that it has lost by idling.
     fn cooled(&self, idle: &Idle) -> f64 {
-        let idle = f64::sqrt(idle.core as f64) * f64::sqrt(idle.l3 as f64);
-        let half = self.costs.cooling_ms.value * MS as f64;
-        share(f64::sqrt(idle), f64::sqrt(half))
+        let Laws { cooling_exponent, cache_weight, .. } = self.laws;
+        let idle =
+            power(idle.core as f64, 1.0 - cache_weight) * power(idle.l3 as f64, cache_weight);
+        share(power(idle, cooling_exponent), self.cooled_half)
     }
 
     /// Returns the additional cost of a burst for the part of the area that other data has
     /// displaced.
-    fn refill(&self, brought_in: &BroughtIn) -> f64 {
+    fn refill(&self, lost: &Lost) -> f64 {
         let (l3, memory) = (self.costs.refill_l3_ns.value, self.costs.refill_memory_ns.value);
-        let (core, cache) =
-            (self.capacities.lost_by_core(brought_in), self.capacities.lost_by_l3(brought_in));
-        core * (l3 + cache * (memory - l3))
+        lost.core * (l3 + lost.l3 * (memory - l3))
     }
 
     fn transfer(&self, latency: f64) -> f64 {
-        LINES * latency / self.costs.overlap.value
+        self.laws.lines * latency / self.costs.overlap.value
     }
 
     fn first_touch(&self, idle: Ns) -> f64 {
         let costs = &self.costs;
         let half = costs.first_touch_cooling_ms.value * MS as f64;
-        let cooled = costs.first_touch_us.value * share(idle as f64, half);
+        let exponent = self.laws.first_touch_exponent;
+        let cooled =
+            costs.first_touch_us.value * share(power(idle as f64, exponent), power(half, exponent));
         let memory = match self.memory {
             Memory::ZeroPage => costs.zero_page_share.value,
             Memory::CopyOnWrite | Memory::PreFaulted => 1.0,

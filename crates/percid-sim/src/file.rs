@@ -23,6 +23,16 @@ impl Error {
 }
 
 impl Error {
+    /// Returns the line of the file, counted from 1; `None` if the error concerns no line.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// Returns the error without its line, for a text that the user has not written.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Creates an error without a line number.
     pub(crate) fn of_file(message: String) -> Error {
         Error { line: None, message }

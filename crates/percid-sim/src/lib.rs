@@ -3,8 +3,8 @@
 //!
 //! The simulation is deterministic: the same inputs and the same seed give the same result, bit for
 //! bit, on every machine. Times are whole nanoseconds ([`Ns`]). Random numbers come from a
-//! generator with a specified sequence. Logarithms come from a library that does not use the
-//! platform's functions.
+//! generator with a specified sequence. Logarithms and exponential functions come from tables, or
+//! from a library that does not use the platform's functions.
 
 pub mod caches;
 pub mod columns;
@@ -17,6 +17,7 @@ pub mod cpu_set;
 pub mod distances;
 pub mod engine;
 pub mod explanation;
+mod exponentials;
 pub mod file;
 pub mod idle_history;
 pub mod machine;

@@ -60,6 +60,15 @@ pub struct Hash {
     pub frequency: u32,
 }
 
+/// A figure that is in no table.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Other {
+    /// Name of the figure, with its unit.
+    pub figure: String,
+    /// Its value.
+    pub published: f64,
+}
+
 /// Returns the eight rows of the intermittent benchmark.
 pub fn intermittent() -> Vec<Intermittent> {
     rows(include_str!("../data/intermittent-published.csv"))
@@ -86,6 +95,17 @@ pub fn hashes() -> Vec<Hash> {
     rows(include_str!("../data/numa-hash-iter0-published.csv"))
 }
 
+/// Returns the figures that are in no table.
+pub fn others() -> Vec<Other> {
+    rows(include_str!("../data/other-published.csv"))
+}
+
+/// Returns the figure with this name that is in no table; it must exist.
+pub(crate) fn other(figure: &str) -> f64 {
+    let found = others().into_iter().find(|other| other.figure == figure);
+    found.expect("a figure of the file").published
+}
+
 /// Reads a table of this crate. The tests read all tables, so an error in one is a bug of this
 /// crate.
 fn rows<T: DeserializeOwned>(text: &str) -> Vec<T> {
@@ -108,5 +128,6 @@ mod tests {
         assert_eq!(super::numa_reasons().len(), 7);
         assert_eq!(super::numa_metrics().len(), 14);
         assert_eq!(super::hashes().len(), 223);
+        assert_eq!(super::others().len(), 10);
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::job::{self, Job, VERSION};
 use crate::precision;
-use crate::space::{Grid, Named, Space};
+use crate::space::{Grid, Named, Seeds, Space};
 use crate::table::{self, Joined};
 
 /// The file of a store that describes its contents.
@@ -45,6 +45,9 @@ pub struct Plan {
     cells: Vec<Cell>,
     /// Number of seeds of each unit, except a cell's last one.
     chunk: u64,
+    /// First seed and number of seeds of each unit of a cell, if the space lists its seeds; empty
+    /// otherwise.
+    listed: Vec<(u64, u64)>,
 }
 
 /// Contents of the file [`DESCRIPTION`].
@@ -116,7 +119,7 @@ impl Plan {
     /// combinations are kept and become failures.
     pub fn new(space: Space, keeps_invalid: bool) -> Result<Plan, Error> {
         check_seeds(&space)?;
-        let mut plan = Plan { cells: cells(&space)?, space, chunk: 1 };
+        let mut plan = Plan { cells: cells(&space)?, space, chunk: 1, listed: Vec::new() };
         let most = plan.space.seeds.most().saturating_mul(plan.cells.len() as u64);
         if most > MAX_RUNS {
             return Err(Error::Space(format!("expected at most {MAX_RUNS} runs, found {most}")));
@@ -137,6 +140,7 @@ impl Plan {
             // `is_enough` is called between units, so no unit may exceed the minimum.
             plan.chunk = plan.chunk.min(plan.space.seeds.count);
         }
+        plan.listed = consecutive(&plan.space.seeds.list, plan.chunk);
         Ok(plan)
     }
 
@@ -199,7 +203,10 @@ impl Plan {
     }
 
     pub(crate) fn chunks_of_cell(&self) -> u64 {
-        self.space.seeds.most().div_ceil(self.chunk)
+        match self.listed.len() {
+            0 => self.space.seeds.most().div_ceil(self.chunk),
+            units => units as u64,
+        }
     }
 
     /// Returns a combination in words.
@@ -221,6 +228,9 @@ impl Plan {
 
     /// Returns the first seed of a unit, and the number of its seeds.
     pub(crate) fn seeds(&self, chunk: u64) -> (u64, u64) {
+        if let Some(&listed) = self.listed.get(chunk as usize) {
+            return listed;
+        }
         let begin = chunk * self.chunk;
         let count = self.chunk.min(self.space.seeds.most() - begin);
         (self.space.seeds.first.wrapping_add(begin), count)
@@ -386,6 +396,9 @@ fn check_seeds(space: &Space) -> Result<(), Error> {
     if seeds.count == 0 {
         return wrong("expected at least one".to_owned());
     }
+    if !seeds.list.is_empty() {
+        return check_list(seeds).map_or(Ok(()), wrong);
+    }
     let Some(until) = seeds.until else { return Ok(()) };
     if until.interval.is_nan() || until.interval <= 0.0 {
         let found = until.interval;
@@ -396,6 +409,34 @@ fn check_seeds(space: &Space) -> Result<(), Error> {
         return wrong(format!("expected at most {most} to be at least the {count} to begin with"));
     }
     Ok(())
+}
+
+/// Returns the error of listed seeds.
+fn check_list(Seeds { first, count, list, until }: &Seeds) -> Option<String> {
+    if until.is_some() {
+        return Some("expected either a list or `until`".to_owned());
+    }
+    if *count != list.len() as u64 || list.first() != Some(first) {
+        return Some("expected a list that begins with `first` and has `count` seeds".to_owned());
+    }
+    let mut seen = HashSet::new();
+    let twice = list.iter().find(|seed| !seen.insert(**seed))?;
+    Some(format!("expected each one once, found {twice} twice"))
+}
+
+/// Returns the first seed and the number of seeds of each group of consecutive ones, which has at
+/// most `most`.
+fn consecutive(list: &[u64], most: u64) -> Vec<(u64, u64)> {
+    let mut groups: Vec<(u64, u64)> = Vec::new();
+    for &seed in list {
+        match groups.last_mut() {
+            Some((first, count)) if *count < most && first.checked_add(*count) == Some(seed) => {
+                *count += 1;
+            }
+            _ => groups.push((seed, 1)),
+        }
+    }
+    groups
 }
 
 /// Returns all combinations, without duplicates.
@@ -557,6 +598,15 @@ mod tests {
     fn names_are_those_of_files_everywhere() {
         assert_eq!(escaped("linux-6.12_a"), "linux-6.12_a");
         assert_eq!(escaped("a/b=c \u{e4}"), "a%2Fb%3Dc%20%C3%A4");
+    }
+
+    #[test]
+    fn listed_seeds_make_units_of_consecutive_ones() {
+        let end = u64::MAX;
+        let list = [9, 1, 2, 3, 4, 6, 7, end, 0];
+        let expected = [(9, 1), (1, 3), (4, 1), (6, 2), (end, 1), (0, 1)];
+        assert_eq!(consecutive(&list, 3), expected);
+        assert_eq!(consecutive(&[], 3), []);
     }
 
     #[test]

@@ -43,13 +43,16 @@ pub struct Named {
 }
 
 /// The seeds of each combination.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
-    /// The first seed; the others are consecutive.
+    /// The first seed; the others are consecutive, unless there is a list.
     pub first: u64,
     /// Number of seeds, at least one.
     pub count: u64,
+    /// All seeds, in the order of their rows, if they are not consecutive; empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub list: Vec<u64>,
     /// Rule for more seeds, until the mean is known precisely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,

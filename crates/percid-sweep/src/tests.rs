@@ -34,12 +34,13 @@ fn grid(policies: &[&str], parameters: &[(&str, &[f64])]) -> Grid {
 fn space() -> Space {
     Space {
         grids: vec![grid(&["per-cpu", "percid-table"], &[("allowed", &[4.0, 8.0])])],
-        seeds: Seeds { first: 1, count: 70, until: None },
+        seeds: Seeds { first: 1, count: 70, list: Vec::new(), until: None },
     }
 }
 
 fn adaptive(interval: f64) -> Space {
-    let seeds = Seeds { first: 1, count: 3, until: Some(Until { interval, most: 400 }) };
+    let seeds =
+        Seeds { first: 1, count: 3, list: Vec::new(), until: Some(Until { interval, most: 400 }) };
     Space { seeds, ..space() }
 }
 
@@ -184,7 +185,7 @@ fn grids_have_what_they_share_once_and_empty_where_they_lack_a_column() {
             grid(&["per-cpu", "linux-6.12.48"], &[("allowed", &[8.0])]),
             grid(&["per-cpu"], &[("stay_ms", &[5.0])]),
         ],
-        seeds: Seeds { first: 7, count: 1, until: None },
+        seeds: Seeds { first: 7, count: 1, list: Vec::new(), until: None },
     };
     let plan = plan_of(space);
     assert_eq!(plan.cells(), 4, "per-cpu with allowed=8 is in two of them");
@@ -258,6 +259,11 @@ fn what_makes_no_sense_is_refused_with_what_was_expected() {
         ),
         (with(|space| space.seeds.count = 0), "seeds: expected at least one"),
         (with(|space| space.seeds.count = u64::MAX), "expected at most 10000000 runs"),
+        (with(|space| space.seeds.list = vec![1, 2]), "seeds: expected a list that begins with"),
+        (
+            with(|space| (space.seeds.list, space.seeds.count) = (vec![1, 4, 1], 3)),
+            "seeds: expected each one once, found 1 twice",
+        ),
         (
             with(|space| space.seeds.until = Some(Until { interval: 0.0, most: 100 })),
             "an interval above 0",

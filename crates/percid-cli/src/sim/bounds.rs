@@ -27,11 +27,12 @@ impl Bounds {
         Bounds::new(self.bounds)
     }
 
-    fn verdict(&self) -> String {
+    /// Returns the number of values that are out of bounds, in words.
+    pub(crate) fn verdict(&self) -> String {
         let broken = self.bounds.iter().filter(|bound| !bound.holds).count();
         match broken {
             0 => format!("All {} bounds hold.", self.bounds.len()),
-            _ => format!("{broken} of {} BOUNDS DO NOT HOLD.", self.bounds.len()),
+            _ => format!("FAILED: {broken} of {} bounds do not hold.", self.bounds.len()),
         }
     }
 

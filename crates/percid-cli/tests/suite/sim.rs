@@ -738,12 +738,14 @@ fn check_intermittent(part: &Value) {
 
 fn check_predictions(part: &Value) {
     let rows = list(part, "rows");
-    let kinds = ["fitted", "published", "forecast"];
+    let kinds = ["fitted", "published", "by-construction", "forecast"];
     for row in rows {
         assert!(!text(row, "what").is_empty() && !text(row, "source").is_empty(), "{row}");
         assert!(kinds.contains(&text(row, "kind")), "{row}");
         // Only differences may be negative.
         assert!(number(row, "model") >= 0.0 || text(row, "unit") == "%", "{row}");
+        let earlier = &row["earlier"];
+        assert!(earlier.is_null() || row["kind"] == "forecast" && row["published"].is_null());
         let bound = &row["bound"];
         assert!(bound["within"].is_array() || !text(bound, "no-bound").is_empty(), "{row}");
         assert!(row["published"].is_null() || row["error"].is_f64(), "{row}");
@@ -768,11 +770,18 @@ fn rows_left_out_of_the_fit_are_predicted_and_bounded() {
     let errors: Vec<f64> = cells.iter().map(|cell| number(cell, "error").abs()).collect();
     assert!((errors.iter().sum::<f64>() / 24.0 - number(found, "mean_error")).abs() < 1e-9);
     assert_eq!(errors.iter().copied().fold(0.0, f64::max), number(found, "worst_error"));
+    for one in list(found, "policies") {
+        let of_policy = cells.iter().filter(|cell| cell["policy"] == one["policy"]);
+        let errors: Vec<f64> = of_policy.map(|cell| number(cell, "error").abs()).collect();
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        assert!(errors.len() == 8 && (number(one, "mean_error") - mean).abs() < 1e-9, "{one}");
+    }
+    assert!((9..=23).contains(&found["distinct"].as_u64().expect("a count")), "{found}");
     let bounds: Vec<&str> =
         list(&document, "bounds").iter().map(|bound| text(bound, "name")).collect();
     assert!(bounds.contains(&"mean error of rows left out, %"), "{bounds:?}");
     for row in list(found, "rows").iter().chain(list(found, "delays")) {
-        assert!((1..=6).contains(&list(row, "fitted").len()), "{row}");
+        assert_eq!(list(row, "fitted").len(), 5, "{row}");
     }
     let html = fs::read_to_string(&page).expect("the page is written");
     for row in list(found, "rows") {
@@ -811,7 +820,33 @@ fn check_mask(part: &Value) {
     assert!(!list(part, "assumptions").is_empty());
 }
 
-const PARTS: [&str; 5] = ["intermittent", "mask", "numa", "hash", "predictions"];
+const PARTS: [&str; 6] = ["intermittent", "mask", "numa", "hash", "predictions", "sensitivity"];
+
+fn check_sensitivity(part: &Value) {
+    let tables = list(part, "tables");
+    let names: Vec<&str> = tables.iter().map(|table| text(table, "table")).collect();
+    assert_eq!(names, ["intermittent", "mask", "numa"]);
+    for table in tables {
+        assert!(number(&table["chance"], "change").abs() > 0.0, "another seed changes something");
+        for input in list(table, "inputs") {
+            let listed = !input["basis"].is_null() && !text(input, "origin").is_empty();
+            assert!(listed, "{input}");
+            let changes = ["halved", "doubled"].map(|key| input[key]["change"].as_f64());
+            let most = changes.iter().flatten().map(|change| change.abs()).fold(0.0, f64::max);
+            // A change from 0 has no number.
+            assert!(most <= 0.05 || input["matters"] == true, "{input}");
+        }
+    }
+    let input = |table: usize, name: &str| {
+        let inputs = list(&tables[table], "inputs");
+        inputs.iter().find(|input| input["name"] == name).cloned().expect("an input")
+    };
+    for name in ["warmup", "later", "wake_us", "hz", "cooling_exponent", "expiry_ms"] {
+        assert_eq!(input(0, name)["matters"], true, "{name}");
+    }
+    assert_eq!(input(0, "slow_path_ns")["doubled"]["change"], 0.0);
+    assert!(list(part, "in_code").len() > 10);
+}
 
 fn check_keys(part: &str, figures: &Value) {
     match part {
@@ -819,6 +854,7 @@ fn check_keys(part: &str, figures: &Value) {
         "mask" => check_mask(figures),
         "numa" => check_numa(figures),
         "hash" => assert_eq!(list(figures, "tables").len(), 8),
+        "sensitivity" => check_sensitivity(figures),
         _ => check_predictions(figures),
     }
 }
@@ -862,9 +898,13 @@ fn origins(html: &str) -> [usize; 2] {
 #[ignore = "slow: simulates four tables"]
 fn published_tables_have_their_keys_and_a_page() {
     let folder = folder("parts");
-    for (part, charts, by) in
-        [("mask", 3, [1, 0]), ("numa", 4, [1, 0]), ("hash", 8, [0, 1]), ("predictions", 1, [0, 0])]
-    {
+    for (part, charts, by) in [
+        ("mask", 3, [1, 0]),
+        ("numa", 4, [1, 0]),
+        ("hash", 8, [0, 1]),
+        ("predictions", 1, [0, 0]),
+        ("sensitivity", 3, [0, 0]),
+    ] {
         let page = folder.join(format!("{part}.html"));
         let (figures, _) = paper(&format!("{part} --html {}", page.display()));
         check_keys(part, &figures);
@@ -919,8 +959,8 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
     // Each part has a heading in the list of sections; its subsections are below it.
     let (_, contents) = html.split_once("<nav").expect("a list of sections");
     let contents = contents.split("</nav>").next().expect("its end");
-    assert_eq!(contents.matches("<li>").count(), 5, "{contents}");
-    look_at(&folder, "paper", &html, 5 + 3 + 4 + 8 + 1);
+    assert_eq!(contents.matches("<li>").count(), 6, "{contents}");
+    look_at(&folder, "paper", &html, 5 + 3 + 4 + 8 + 1 + 3);
 }
 
 // ---- pages ----

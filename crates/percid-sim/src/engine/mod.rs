@@ -25,6 +25,7 @@ mod throttling;
 mod usage;
 mod waiting;
 mod wheel;
+mod window;
 
 pub use outcome::{ClassTotal, Expense, Outcome, PartOutcome, Scheduling, Share, Span, Throttling};
 pub use simulation::{AREA_BYTES, Simulation};

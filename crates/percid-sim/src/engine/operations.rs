@@ -8,6 +8,7 @@ use super::process::{ProcessState, Together, Touch};
 use super::queue::MAX_WHO;
 use super::simulation::{AREA_BYTES, Simulation};
 use super::thread::{RunState, ThreadState, Turn};
+use crate::caches::Passage;
 use crate::contract::holders::expect_bound;
 use crate::cost::Found;
 use crate::cpu_set::CpuSet;
@@ -120,8 +121,8 @@ impl<'a> Simulation<'a> {
         let state = &mut self.threads[thread];
         if state.data > 0 {
             let (seen, topology) = (state.data_seen, &self.cpus.topology);
-            let seen = self.caches.go_through(topology, state.cpu, seen, state.data, self.now);
-            state.data_seen = Some(seen);
+            let passage = self.caches.go_through(topology, state.cpu, seen, state.data, self.now);
+            state.data_seen = Some(passage.seen);
         }
     }
 
@@ -210,12 +211,12 @@ impl<'a> Simulation<'a> {
             return 0;
         }
         let last = process.last_touch(id);
-        let found = self.found(cpu, last);
         let seen = last.map(|touch| touch.seen);
         let topology = &self.cpus.topology;
-        let seen = self.caches.go_through(topology, cpu, seen, AREA_BYTES, self.now);
+        let passage = self.caches.go_through(topology, cpu, seen, AREA_BYTES, self.now);
+        let found = self.found(cpu, last, &passage);
         let process = &mut self.processes[index];
-        process.touch(id, Touch { cpu, at: self.now, seen });
+        process.touch(id, Touch { cpu, at: self.now, seen: passage.seen });
         let part = process.part;
         if index == FIRST_PROCESS {
             self.sampler.note_use(self.now, id, process.bound());
@@ -226,7 +227,7 @@ impl<'a> Simulation<'a> {
             return 0;
         }
         let prices = &self.prices[part];
-        let (class, first) = prices.burst(&found);
+        let (class, first) = prices.burst_with(&found, || passage.lost);
         let ns = first + Ns::from(times - 1) * prices.hot(&found);
         if timed {
             let outcome = &mut self.outcome.parts[part];
@@ -246,12 +247,11 @@ impl<'a> Simulation<'a> {
     }
 
     /// Returns the state of an area for a burst on a CPU.
-    fn found(&self, cpu: Cpu, last: Option<Touch>) -> Found {
+    fn found(&self, cpu: Cpu, last: Option<Touch>, passage: &Passage) -> Found {
         let topology = &self.cpus.topology;
         let idle = self.cpus.idle_times(cpu, last.map(|touch| touch.at));
-        let seen = last.map(|touch| touch.seen);
         Found {
-            brought_in: self.caches.since(topology, cpu, seen, self.now),
+            brought_in: passage.brought_in,
             sibling_busy: self.cpus.is_sibling_busy(cpu),
             ..Found::new(topology, cpu, last.map(|touch| touch.cpu), idle)
         }
@@ -371,6 +371,7 @@ impl<'a> Simulation<'a> {
             }
         }
         self.account_memory(index);
+        self.note_memory_lost(index);
         let (state, process) = (&self.threads[thread], &mut self.processes[index]);
         process.exec(&state.affinity);
         process.release(&mut self.holders, cpu);

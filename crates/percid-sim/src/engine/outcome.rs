@@ -212,7 +212,7 @@ pub struct Outcome {
     /// The results of each program, in the order of the file. The fields that [`PartOutcome`] has
     /// too are their sums or maxima.
     pub parts: Vec<PartOutcome>,
-    /// Number of CPUs and IDs in use at a time.
+    /// Number of CPUs and IDs in use at a time, if requested.
     pub usage: Usage,
     /// IDs after wakes stopped going astray, if that was simulated.
     pub quiet: Option<Quiet>,

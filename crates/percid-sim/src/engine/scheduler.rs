@@ -124,8 +124,14 @@ impl Simulation<'_> {
         self.end_span(cpu);
         self.outcome.scheduling.switches += 1;
         match (prev, next) {
-            (None, Some(_)) => self.cpus.set_busy(cpu, self.now),
-            (Some(_), None) => self.cpus.set_idle(cpu, self.now),
+            (None, Some(_)) => {
+                self.sampler.note_busy(self.now, self.cpus[cpu].stopped);
+                self.cpus.set_busy(cpu, self.now);
+            }
+            (Some(_), None) => {
+                self.sampler.note_idle(self.now);
+                self.cpus.set_idle(cpu, self.now);
+            }
             _ => {}
         }
         self.tell_policies(cpu, prev, next);

@@ -109,6 +109,12 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Also samples the number of CPUs and IDs in use.
+    pub fn record_usage(mut self) -> Simulation<'a> {
+        self.sampler.begin();
+        self
+    }
+
     /// Also records the state of the area at each timed burst, so that the burst can be priced
     /// again.
     pub fn record_found(mut self) -> Simulation<'a> {
@@ -314,11 +320,19 @@ impl<'a> Simulation<'a> {
         outcome.memory += u64::from(touched) * AREA_BYTES;
     }
 
+    /// Records that a process loses its memory.
+    pub(super) fn note_memory_lost(&mut self, process: ProcessIndex) {
+        if process == FIRST_PROCESS {
+            self.sampler.note_memory_lost();
+        }
+    }
+
     /// Accounts for a process whose last thread has ended, and releases its index.
     pub(super) fn end_process_if_over(&mut self, process: ProcessIndex) {
         if self.processes[process].is_over() {
             self.account(process);
             self.processes[process].areas.clear();
+            self.note_memory_lost(process);
             self.processes.release(process);
         }
     }

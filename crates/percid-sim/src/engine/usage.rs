@@ -4,14 +4,9 @@ use serde::Serialize;
 
 use super::cpus::Cpus;
 use super::process::{ProcessState, Touch};
+use super::window::{PERIOD, WINDOW, Window};
 use crate::policies::Id;
 use crate::time::{MS, Ns};
-
-/// Time between two samples.
-const PERIOD: Ns = 10 * MS;
-
-/// Time for which a used ID or CPU counts as in use: the time after which IDs expire (R7).
-const WINDOW: Ns = 100 * MS;
 
 /// A value that is sampled every 10 ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -34,8 +29,8 @@ impl Gauge {
     }
 }
 
-/// Number of CPUs and IDs in use, sampled every 10 ms. If wakes go astray at first, only that time
-/// is sampled.
+/// Number of CPUs and IDs in use, sampled every 10 ms if requested. If wakes go astray at first,
+/// only that time is sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// Number of samples.
@@ -91,7 +86,10 @@ impl Quiet {
 /// The sampler of a simulation's CPUs and IDs.
 #[derive(Debug)]
 pub(super) struct Sampler {
+    /// Time of the next sample; [`Ns::MAX`] if there will be none.
     next: Ns,
+    /// The events that samples need; `None` if there will be no sample.
+    window: Option<Window>,
     /// Time from which no wake goes astray; `None` if wakes never go astray.
     quiet_from: Option<Ns>,
     /// Time of the first process's first slow path at least [`SETTLING`] after that.
@@ -101,29 +99,80 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
+    /// Creates a sampler that takes no samples.
     pub(super) fn new(quiet_from: Option<Ns>) -> Sampler {
-        Sampler { next: PERIOD, quiet_from, asked: None, usage: Usage::default(), quiet: None }
+        Sampler {
+            next: Ns::MAX,
+            window: None,
+            quiet_from,
+            asked: None,
+            usage: Usage::default(),
+            quiet: None,
+        }
+    }
+
+    /// Begins to take samples. No CPU may have run anything yet.
+    pub(super) fn begin(&mut self) {
+        self.next = PERIOD;
+        self.window = Some(Window::default());
     }
 
     /// Takes a sample if one is due. `at` is the time of the next event, which has not happened
     /// yet.
+    #[inline]
     pub(super) fn sample(&mut self, at: Ns, cpus: &Cpus, first: &ProcessState) {
-        if at < self.next {
-            return;
+        if at >= self.next {
+            self.sample_at(at / PERIOD * PERIOD, cpus, first);
         }
-        let time = at / PERIOD * PERIOD;
+    }
+
+    #[cold]
+    fn sample_at(&mut self, time: Ns, cpus: &Cpus, first: &ProcessState) {
+        let is_quiet = self.quiet_from.is_some_and(|from| time > from);
+        let Some(window) = self.window.as_mut().filter(|_| !is_quiet) else {
+            self.next = Ns::MAX;
+            self.window = None;
+            return;
+        };
         self.next = time + PERIOD;
-        if self.quiet_from.is_some_and(|from| time > from) {
-            return;
-        }
+        let (stopped, ids) = window.sample(time);
+        let visited = cpus.running() + stopped;
+        debug_assert_eq!((visited, ids), (visited_lately(cpus, time), ids_lately(first, time)));
         self.usage.samples += 1;
         self.usage.running.note(cpus.running());
-        self.usage.visited.note(visited(cpus, time));
-        self.usage.ids.note(ids_lately(first, time));
+        self.usage.visited.note(visited);
+        self.usage.ids.note(ids);
+    }
+
+    /// Records that a CPU becomes idle.
+    #[inline]
+    pub(super) fn note_idle(&mut self, now: Ns) {
+        if let Some(window) = &mut self.window {
+            window.note_idle(now);
+        }
+    }
+
+    /// Records that an idle CPU begins to run something; `stopped` is the time at which it became
+    /// idle, if it ran before.
+    #[inline]
+    pub(super) fn note_busy(&mut self, now: Ns, stopped: Option<Ns>) {
+        if let Some(window) = &mut self.window {
+            window.note_busy(now, stopped);
+        }
+    }
+
+    /// Records that the first process loses its memory.
+    pub(super) fn note_memory_lost(&mut self) {
+        if let Some(window) = &mut self.window {
+            window.forget_ids();
+        }
     }
 
     /// Records that the first process uses an ID; `bound` is the number of IDs that it needs.
     pub(super) fn note_use(&mut self, now: Ns, id: Id, bound: u32) {
+        if let Some(window) = &mut self.window {
+            window.note_id(now, id);
+        }
         if let Some(since) = self.quiet_since(now).filter(|_| id >= bound) {
             let quiet = self.quiet.get_or_insert_default();
             quiet.above_bound_ns = since;
@@ -153,15 +202,15 @@ impl Sampler {
     }
 }
 
-/// Returns the number of CPUs that ran something within [`WINDOW`].
-fn visited(cpus: &Cpus, time: Ns) -> u32 {
+/// Returns the number of CPUs that ran something within [`WINDOW`], by a search.
+fn visited_lately(cpus: &Cpus, time: Ns) -> u32 {
     let lately = |at: Ns| time.saturating_sub(at) < WINDOW;
     let visited =
         cpus.states().iter().filter(|cpu| cpu.runs.is_some() || cpu.stopped.is_some_and(lately));
     visited.count() as u32
 }
 
-/// Returns one more than the largest ID that a process used within [`WINDOW`].
+/// Returns one more than the largest ID that a process used within [`WINDOW`], by a search.
 fn ids_lately(process: &ProcessState, time: Ns) -> u32 {
     let lately = |touch: Touch| time.saturating_sub(touch.at) < WINDOW;
     let last = process.areas.iter().rposition(|touch| touch.is_some_and(lately));

@@ -6,8 +6,13 @@ use crate::file::Error;
 impl Machine {
     /// Returns `true` if a cost or a kernel number has this name.
     pub fn has(&self, name: &str) -> bool {
-        let numbers = self.costs.all().into_iter().chain(self.kernel.all());
-        numbers.map(|(known, _)| known).any(|known| known == name)
+        self.names().contains(&name)
+    }
+
+    /// Returns the names of the kernel numbers and the costs.
+    pub fn names(&self) -> Vec<&'static str> {
+        let numbers = self.kernel.all().into_iter().chain(self.costs.all());
+        numbers.map(|(name, _)| name).collect()
     }
 
     /// Sets a cost or a kernel number.

@@ -46,6 +46,8 @@
 //! the line among all lines.
 
 pub mod comparison;
+mod inputs;
+mod left_out;
 mod line;
 mod outcome;
 mod paper;
@@ -55,6 +57,8 @@ mod ready;
 mod simulation;
 mod workload;
 
+pub use inputs::MaskInputs;
+pub use left_out::left_out;
 pub use line::Source;
 pub use outcome::Outcome;
 pub use paper::{Assumption, Paper, PaperFigures, PublishedRow, figures, paper, sweep};

@@ -26,7 +26,7 @@ pub enum Arbitration {
 const MOST_THREADS: u64 = 1 << 22;
 
 /// Latencies that the model takes from the machine's file.
-const LATENCIES: [&str; 3] = ["same_l3_ns", "same_socket_ns", "other_socket_ns"];
+pub(super) const LATENCIES: [&str; 3] = ["same_l3_ns", "same_socket_ns", "other_socket_ns"];
 
 /// The numbers of the machine and of the program. The default is the published run.
 #[derive(Debug, Clone, PartialEq)]

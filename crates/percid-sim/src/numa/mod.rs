@@ -12,6 +12,8 @@ pub mod comparison;
 pub mod experiment;
 pub mod hash;
 pub mod hash_search;
+pub mod inputs;
+pub mod left_out;
 mod locality;
 pub mod outcome;
 mod pages;

@@ -92,7 +92,7 @@ pub fn process(setup: &Setup, rules: &Rules, tiers: bool, number: u32, seed: u64
 impl<'a> Run<'a> {
     fn new(setup: &'a Setup, rules: &'a Rules, tiers: bool, number: u32, seed: u64) -> Run<'a> {
         let Setup { workload, system, parameters, .. } = setup;
-        let settings = Settings::default();
+        let settings = setup.scan;
         let placement = || tiers::Placement::new(setup.tiers, &settings, system);
         let tiers = if tiers { placement() } else { None };
         let mut random = Random::new(seed);

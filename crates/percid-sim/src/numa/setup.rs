@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use percid_rules::scan::Tiers;
+use percid_rules::scan::{Settings, Tiers};
 use serde::Serialize;
 
 use super::parameters::Parameters;
@@ -33,6 +33,8 @@ pub struct Setup {
     pub parameters: Parameters,
     /// The constants of memory tiers, for rules that use them.
     pub tiers: Tiers,
+    /// The constants of the scan.
+    pub scan: Settings,
 }
 
 /// A parameter in a form for readers.
@@ -54,7 +56,7 @@ impl Setup {
         let workload = Workload::preset("numa01-threadlocal").expect("a preset");
         let system = System::uniform("2 x Cascade Lake, 80 CPUs", 2, 80, SPEED, REMOTE_COST);
         let (parameters, tiers) = (Parameters::default(), Tiers::default());
-        Setup { workload, system, parameters, tiers }
+        Setup { workload, system, parameters, tiers, scan: Settings::default() }
     }
 
     /// Returns the setup of a workload on a machine of the simulator. The machine's file has no
@@ -64,7 +66,8 @@ impl Setup {
         system.slow_cost = SLOW_COST;
         let tick = machine.kernel.tick_ns();
         let parameters = Parameters { tick, ..Parameters::default() };
-        Setup { workload, system, parameters, tiers: Tiers::default() }
+        let (tiers, scan) = (Tiers::default(), Settings::default());
+        Setup { workload, system, parameters, tiers, scan }
     }
 
     /// The names that [`Setup::set`] accepts.
@@ -198,21 +201,11 @@ impl Setup {
                 "the workload; a region without a policy has that of the scanning thread",
             ),
             fact("nodes", system.nodes().to_string(), "the machine"),
-            fact(
-                "CPUs",
-                system.cpus.to_string(),
-                "the machine; published: 80 CPUs agree with the processor times",
-            ),
             fact("tick", seconds(parameters.tick), "HZ = 250, what distributions build"),
             fact(
                 "first period",
                 seconds(parameters.first_period),
                 "the scan delay, Linux's default",
-            ),
-            fact(
-                "least share of a CPU",
-                parameters.least_share.to_string(),
-                "published processor time: 93 217 s in 1234.77 s on 80 CPUs is a mean of 0.944",
             ),
             fact("periods adapt", yes(parameters.adaptation), "Linux"),
             fact(
@@ -290,6 +283,16 @@ impl Setup {
                 "a doubled period puts off the process's pass",
                 yes(parameters.put_off),
                 "Linux does; left out because ignore_pid_inactive and elapsed cannot both be met with it",
+            ),
+            fitted(
+                "CPUs",
+                system.cpus.to_string(),
+                "80 CPUs agree with the published processor times; published are two sockets",
+            ),
+            fitted(
+                "least share of a CPU",
+                parameters.least_share.to_string(),
+                "published processor time: 93 217 s in 1234.77 s on 80 CPUs is a mean of 0.944",
             ),
             fitted("speed", format!("{} GB/s", system.speed / 1e9), "elapsed, base"),
             fitted("remote cost", system.remote_cost.to_string(), "elapsed, selective"),

@@ -15,11 +15,30 @@ pub struct CrossValidation {
     pub mean_error: f64,
     /// Largest absolute error of these cells, as a share.
     pub worst_error: f64,
+    /// The errors of each policy's cells in `rows`.
+    pub policies: Vec<OfPolicy>,
+    /// Number of predictions in `rows` that differ by more than [`SAME`] from the others of their
+    /// row.
+    pub distinct: usize,
     /// Predictions of each row from all others.
     pub rows: Vec<Left>,
     /// Predictions of the rows of each pause from those of the other pause.
     pub delays: Vec<Left>,
 }
+
+/// The errors of one policy's cells that were left out.
+#[derive(Debug, Clone, Serialize)]
+pub struct OfPolicy {
+    /// The policy.
+    pub policy: &'static str,
+    /// Mean of the absolute errors, as a share.
+    pub mean_error: f64,
+    /// Largest absolute error, as a share.
+    pub worst_error: f64,
+}
+
+/// Difference of two predictions of a row, as a share, up to which they count as one.
+pub const SAME: f64 = 0.02;
 
 /// The predictions of the rows that were left out of a fit.
 #[derive(Debug, Clone, Serialize)]
@@ -132,7 +151,24 @@ fn without_parts(
         [rows, delays].map(|pairs| pairs.into_iter().map(|(_, left)| left).collect::<Vec<Left>>());
     let cells: Vec<Predicted> = rows.iter().flat_map(|left| left.cells.clone()).collect();
     let (mean_error, worst_error) = errors(&cells);
-    Some(CrossValidation { mean_error, worst_error, rows, delays })
+    let policies = POLICIES.map(|policy| of_policy(policy, &cells)).to_vec();
+    let distinct = rows.iter().map(|left| distinct(&left.cells)).sum();
+    Some(CrossValidation { mean_error, worst_error, policies, distinct, rows, delays })
+}
+
+fn of_policy(policy: &'static str, cells: &[Predicted]) -> OfPolicy {
+    let cells: Vec<Predicted> =
+        cells.iter().filter(|cell| cell.policy == policy).cloned().collect();
+    let (mean_error, worst_error) = errors(&cells);
+    OfPolicy { policy, mean_error, worst_error }
+}
+
+/// Returns the number of predictions of a row that differ.
+fn distinct(cells: &[Predicted]) -> usize {
+    let mut costs: Vec<f64> = cells.iter().map(|cell| cell.model_ns).collect();
+    costs.sort_by(f64::total_cmp);
+    costs.dedup_by(|next, kept| *next <= *kept * (1.0 + SAME));
+    costs.len()
 }
 
 fn predict(
@@ -174,4 +210,41 @@ fn fitted(fit: &Fit) -> Vec<Fitted> {
 fn errors(cells: &[Predicted]) -> (f64, f64) {
     let errors = cells.iter().map(|cell| cell.error.abs());
     (errors.clone().sum::<f64>() / cells.len() as f64, errors.fold(0.0, f64::max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn predicted(policy: &'static str, model_ns: f64, error: f64) -> Predicted {
+        let (config, published_ns) = ("row".to_owned(), 1.0);
+        Predicted { config, delay_ms: 10, policy, model_ns, published_ns, error }
+    }
+
+    #[test]
+    fn predictions_that_are_nearly_equal_count_once() {
+        let cells = |costs: [f64; 3]| {
+            POLICIES
+                .map(|policy| predicted(policy, 1.0, 0.0))
+                .to_vec()
+                .into_iter()
+                .zip(costs)
+                .map(|(cell, model_ns)| Predicted { model_ns, ..cell })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(distinct(&cells([1000.0, 9000.0, 1010.0])), 2);
+        assert_eq!(distinct(&cells([1000.0, 9000.0, 1050.0])), 3);
+        assert_eq!(distinct(&cells([1000.0, 1000.0, 1000.0])), 1);
+    }
+
+    #[test]
+    fn errors_are_of_one_policy_only() {
+        let cells = [
+            predicted("per-cpu", 1.0, -0.1),
+            predicted("linux-6.4", 1.0, 0.3),
+            predicted("linux-6.4", 1.0, -0.5),
+        ];
+        let found = of_policy("linux-6.4", &cells);
+        assert!((found.mean_error - 0.4).abs() < 1e-12 && found.worst_error == 0.5, "{found:?}");
+    }
 }

@@ -50,9 +50,26 @@ impl Findings {
         POLICIES.len() as u64 * rows.iter().map(runs_of).sum::<u64>()
     }
 
+    /// Returns the number of runs of [`Findings::simulate_part`].
+    pub fn runs_of_part(part: u64) -> u64 {
+        let rows = published::intermittent();
+        POLICIES.len() as u64 * rows.iter().map(|row| runs_of(row).div_ceil(part)).sum::<u64>()
+    }
+
     /// Simulates all cells on all CPUs of this machine. Returns `None` if it was stopped.
     pub fn simulate(setting: &Setting, seed: u64, progress: &RunControl) -> Option<Findings> {
-        let cells = cells(setting, &published::intermittent(), runs_of, seed);
+        Findings::simulate_part(setting, 1, seed, progress)
+    }
+
+    /// Simulates like [`Findings::simulate`], but only one of `part` runs.
+    pub fn simulate_part(
+        setting: &Setting,
+        part: u64,
+        seed: u64,
+        progress: &RunControl,
+    ) -> Option<Findings> {
+        let runs = |row: &Intermittent| runs_of(row).div_ceil(part);
+        let cells = cells(setting, &published::intermittent(), runs, seed);
         let found = cells.par_iter().map(|cell| CellFindings::simulate(cell, progress));
         let found: Option<Vec<CellFindings>> = found.collect();
         Some(Findings { cells: found? })
@@ -94,7 +111,7 @@ impl Findings {
     /// Returns the mean cost of a burst in some cells, in nanoseconds, with the prices of a
     /// setting. Cells are numbered as in [`super::table::published_ns`].
     pub fn costs(&self, setting: &Setting, cells: &[usize]) -> Vec<f64> {
-        let prices = Prices::new(&setting.machine, setting.workload.memory);
+        let prices = Prices::new(&setting.machine, setting.workload.memory).with_laws(setting.laws);
         cells.iter().map(|&cell| self.cells[cell].cost(&prices)).collect()
     }
 }

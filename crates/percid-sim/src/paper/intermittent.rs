@@ -243,8 +243,12 @@ fn assumption(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::bounds::{MEAN_ERROR, WORST_ERROR};
     use crate::paper::table::table;
+
+    /// The errors with seed 1, rounded up: the table may become no worse unnoticed. These are no
+    /// tolerances, which [`AGREES`](crate::paper::prediction::AGREES) defines.
+    const MEAN_ERROR: f64 = 0.085;
+    const WORST_ERROR: f64 = 0.28;
 
     #[test]
     fn the_table_is_reproduced_with_five_fitted_parameters() {

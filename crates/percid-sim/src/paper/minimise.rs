@@ -29,7 +29,7 @@ pub fn minimise(start: &[f64], edge: f64, function: impl Fn(&[f64]) -> f64) -> L
     let mut best = at(start.to_vec());
     let mut edge = edge;
     loop {
-        let found = rest(simplex(&best, edge, &at), &at);
+        let found = rest(simplex(&best, edge, &at), STEPS, &at);
         let gained = best.value - found.value;
         if found.value < best.value {
             best = found;
@@ -39,6 +39,21 @@ pub fn minimise(start: &[f64], edge: f64, function: impl Fn(&[f64]) -> f64) -> L
         }
         edge /= 4.0;
     }
+}
+
+/// Returns the best place that one simplex finds near `start` in `steps` steps. It is for functions
+/// that take long, and whose values are the less smooth the nearer the places are.
+pub fn minimise_roughly(
+    start: &[f64],
+    edge: f64,
+    steps: usize,
+    function: impl Fn(&[f64]) -> f64,
+) -> Least {
+    let at = |place: Vec<f64>| {
+        let value = function(&place);
+        Least { at: place, value: if value.is_nan() { f64::INFINITY } else { value } }
+    };
+    rest(simplex(&at(start.to_vec()), edge, &at), steps, &at)
 }
 
 /// Returns a simplex: a place and, along each axis, a place one step away from it.
@@ -52,8 +67,8 @@ fn simplex(start: &Least, edge: f64, at: &impl Fn(Vec<f64>) -> Least) -> Vec<Lea
 }
 
 /// Moves a simplex until it converges, and returns its best corner.
-fn rest(mut corners: Vec<Least>, at: &impl Fn(Vec<f64>) -> Least) -> Least {
-    for _ in 0..STEPS {
+fn rest(mut corners: Vec<Least>, steps: usize, at: &impl Fn(Vec<f64>) -> Least) -> Least {
+    for _ in 0..steps {
         corners.sort_by(|one, other| one.value.total_cmp(&other.value));
         let (best, worst) = (&corners[0], &corners[corners.len() - 1]);
         if worst.value - best.value <= TOLERANCE {
@@ -61,6 +76,7 @@ fn rest(mut corners: Vec<Least>, at: &impl Fn(Vec<f64>) -> Least) -> Least {
         }
         step(&mut corners, at);
     }
+    corners.sort_by(|one, other| one.value.total_cmp(&other.value));
     corners.swap_remove(0)
 }
 
@@ -117,6 +133,14 @@ mod tests {
         let least = minimise(&[-1.2, 1.0], 0.5, valley);
         assert!(least.value < 1e-3, "{least:?}");
         assert!((least.at[0] - 1.0).abs() < 0.1 && (least.at[1] - 1.0).abs() < 0.1, "{least:?}");
+    }
+
+    #[test]
+    fn a_rough_search_ends_near_the_bottom() {
+        let bowl = |x: &[f64]| (x[0] - 0.3) * (x[0] - 0.3) + 2.0 * (x[1] + 0.2) * (x[1] + 0.2);
+        let least = minimise_roughly(&[0.0, 0.0], 0.2, 40, bowl);
+        assert!(least.value < 1e-3, "{least:?}");
+        assert!(minimise_roughly(&[0.0, 0.0], 0.2, 1, bowl).value > least.value, "the control");
     }
 
     #[test]

@@ -87,9 +87,10 @@ impl CellRuns {
         prepare: impl Fn(Simulation<'_>) -> Simulation<'_>,
         mut came_out: impl FnMut(Outcome),
     ) -> Option<()> {
-        let Setting { machine, workload } = &self.setting;
+        let Setting { machine, workload, expiry_times, .. } = &self.setting;
         let program = workload.program(machine).expect("the benchmark fits the machine");
-        let policy = policies::find(self.policy).expect("a policy of the table");
+        let policy = policies::with_expiry_times(self.policy, *expiry_times);
+        let policy = policy.expect("a policy of the table");
         for run in 0..self.runs {
             let simulation =
                 Simulation::new(machine, &program, policy, self.seed.wrapping_add(run));

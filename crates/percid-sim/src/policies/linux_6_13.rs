@@ -2,14 +2,25 @@
 //! remembers its ID (R1), and new IDs are assigned up to the bound before any is shared (R3 to R5).
 
 use super::impossible::Impossible;
-use super::policy::{Id, PolicySpec, Process, Thread};
+use super::policy::{Id, Policy, PolicySpec, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
+use crate::topology::Topology;
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.13",
     about: "Linux 6.13: a CPU comes back to the ID that it had",
     create: &|topology| Box::new(Slots::<Linux613>::new(topology.cpus())),
 };
+
+/// The same policy, whose unused IDs expire after half of the time, and after twice the time.
+pub(super) const WITH_OTHER_EXPIRY: [(f64, PolicySpec); 2] = [
+    (0.5, PolicySpec { create: &|topology| create(topology, 0.5), ..SPEC }),
+    (2.0, PolicySpec { create: &|topology| create(topology, 2.0), ..SPEC }),
+];
+
+fn create(topology: &Topology, expiry_times: f64) -> Box<dyn Policy> {
+    Box::new(Slots::<Linux613>::new(topology.cpus()).with_period_times(expiry_times))
+}
 
 struct Linux613;
 

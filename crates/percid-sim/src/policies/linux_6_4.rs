@@ -2,14 +2,25 @@
 //! A CPU whose slot was cleared gets any free ID, so its memory may be another CPU's.
 
 use super::impossible::Impossible;
-use super::policy::{Id, PolicySpec, Process, Thread};
+use super::policy::{Id, Policy, PolicySpec, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
+use crate::topology::Topology;
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.4",
     about: "Linux 6.4 to 6.12: an ID per CPU for as long as it is used, then the first free one",
     create: &|topology| Box::new(Slots::<Linux64>::new(topology.cpus())),
 };
+
+/// The same policy, whose unused IDs expire after half of the time, and after twice the time.
+pub(super) const WITH_OTHER_EXPIRY: [(f64, PolicySpec); 2] = [
+    (0.5, PolicySpec { create: &|topology| create(topology, 0.5), ..SPEC }),
+    (2.0, PolicySpec { create: &|topology| create(topology, 2.0), ..SPEC }),
+];
+
+fn create(topology: &Topology, expiry_times: f64) -> Box<dyn Policy> {
+    Box::new(Slots::<Linux64>::new(topology.cpus()).with_period_times(expiry_times))
+}
 
 struct Linux64;
 

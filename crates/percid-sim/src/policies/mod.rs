@@ -47,6 +47,19 @@ pub fn find(name: &str) -> Option<&'static PolicySpec> {
     ALL.iter().find(|entry| entry.name == name)
 }
 
+/// Returns the policy with this name, whose unused IDs expire after `factor` times 100 ms. The
+/// factors are those of a walk over the inputs of a published table: 0.5, 1 and 2. Policies without
+/// expiry stay unchanged.
+pub fn with_expiry_times(name: &str, factor: f64) -> Option<&'static PolicySpec> {
+    let others: &'static [(f64, PolicySpec)] = match name {
+        _ if factor == 1.0 => return find(name),
+        "linux-6.4" => &linux_6_4::WITH_OTHER_EXPIRY,
+        "linux-6.13" => &linux_6_13::WITH_OTHER_EXPIRY,
+        _ => return find(name),
+    };
+    others.iter().find(|(times, _)| *times == factor).map(|(_, policy)| policy)
+}
+
 /// The policy of each generation of the kernel's IDs.
 const OF_GENERATIONS: [(Generation, PolicySpec); Generation::ALL.len()] = [
     (Generation::FirstFree, linux_6_3::SPEC),

@@ -92,6 +92,8 @@ pub(super) struct Slots<G> {
     threads: Threads<ThreadNote>,
     /// Time of the next scan; `None` until the first event of the process.
     next_scan: Option<Ns>,
+    /// Time after which an unused slot expires, and minimum time between two scans.
+    period: Ns,
     work: Work,
     overhead: Overhead,
     generation: std::marker::PhantomData<G>,
@@ -104,10 +106,17 @@ impl<G: Generation> Slots<G> {
             ids: Ids { taken: Bitmap::new(cpus), max_nr_cid: 0 },
             threads: Threads::default(),
             next_scan: None,
+            period: PERIOD,
             work: Work::default(),
             overhead: Overhead::default(),
             generation: std::marker::PhantomData,
         }
+    }
+
+    /// Changes [`PERIOD`] by this factor.
+    #[must_use]
+    pub(super) fn with_period_times(self, factor: f64) -> Slots<G> {
+        Slots { period: (PERIOD as f64 * factor) as Ns, ..self }
     }
 
     /// Returns `true` if a thread of the process that has not ended runs on `cpu`.
@@ -142,7 +151,7 @@ impl<G: Generation> Slots<G> {
     }
 
     fn get(&mut self, process: &Process<'_>, cpu: usize) -> Result<Id, Impossible> {
-        self.next_scan.get_or_insert(process.now + PERIOD);
+        self.next_scan.get_or_insert(process.now + self.period);
         let ours = &mut self.cpus[cpu];
         ours.time = process.now;
         match ours.slot {
@@ -177,7 +186,7 @@ impl<G: Generation> Slots<G> {
         for cpu in 0..self.cpus.len() {
             if self.runs(process, cpu) {
                 self.cpus[cpu].time = process.now;
-            } else if process.now.saturating_sub(self.cpus[cpu].time) >= PERIOD {
+            } else if process.now.saturating_sub(self.cpus[cpu].time) >= self.period {
                 self.remote_clear(process, cpu);
             }
         }
@@ -242,9 +251,9 @@ impl<G: Generation> Policy for Slots<G> {
         if self.has_exited(thread) {
             return;
         }
-        let due = *self.next_scan.get_or_insert(process.now + PERIOD);
+        let due = *self.next_scan.get_or_insert(process.now + self.period);
         if process.now >= due {
-            self.next_scan = Some(process.now + PERIOD);
+            self.next_scan = Some(process.now + self.period);
             self.scan(process);
         }
     }

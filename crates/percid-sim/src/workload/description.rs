@@ -323,6 +323,20 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_that_does_not_fit_is_named_in_place_of_a_line() {
+        let mut workload = Workload::preset("container").expect("a preset");
+        workload.set("allowed", 385.0).expect("a parameter");
+        let said = workload.program(&machine()).expect_err("384 CPUs").to_string();
+        let expected = "parameter allowed: expected a whole number from 1 to 384, found 385 \
+                        (affinity_changes.0.wander, on 384 CPUs)";
+        assert_eq!(said, expected);
+        let text = workload.text().replace("wander = \"allowed\"", "wander = 385");
+        assert!(error(&text).starts_with("line "), "no parameter is this number");
+        let text = workload.text().replace("wander = \"allowed\"", "wander = \"2 * cpus\"");
+        assert!(error(&text).starts_with("line "), "nor this one");
+    }
+
+    #[test]
     fn the_published_rows_select_their_cpus() {
         for (row, l3s, cores, threads) in
             [(8, 1, 8, 1), (24, 24, 1, 1), (192, 24, 8, 1), (384, 24, 8, 2)]

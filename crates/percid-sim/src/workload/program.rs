@@ -373,9 +373,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn fault(&self, path: &[&str], expected: &str) -> Error {
-        let before = self.path.iter().map(String::as_str);
-        let path: Vec<&str> = before.chain(path.iter().copied()).collect();
-        Error::of_field(&self.workload.text, &path, expected)
+        Error::of_field(&self.workload.text, &self.path_of(path), expected)
+    }
+
+    fn path_of<'b>(&'b self, path: &[&'b str]) -> Vec<&'b str> {
+        self.path.iter().map(String::as_str).chain(path.iter().copied()).collect()
     }
 
     fn value(&self, amount: &Amount, path: &[&str]) -> Result<f64, Error> {
@@ -403,7 +405,20 @@ impl<'a> Compiler<'a> {
             Ok(value as u32)
         } else {
             let expected = format!("expected a whole number from {least} to {most}, found {value}");
-            Err(self.fault(path, &expected))
+            Err(self.fault_of(amount, path, &expected))
+        }
+    }
+
+    /// Returns the error of a number. If a parameter is the number, the error names the parameter,
+    /// which can be set without the file.
+    fn fault_of(&self, amount: &Amount, path: &[&str], expected: &str) -> Error {
+        match amount {
+            Amount::Product(name) if self.workload.parameters.contains_key(name.trim()) => {
+                let (name, field, cpus) = (name.trim(), self.path_of(path).join("."), self.cpus);
+                let place = format!("{field}, on {cpus} CPUs");
+                Error::of_file(format!("parameter {name}: {expected} ({place})"))
+            }
+            _ => self.fault(path, expected),
         }
     }
 
@@ -414,7 +429,7 @@ impl<'a> Compiler<'a> {
             Ok((value * unit as f64) as Ns)
         } else {
             let expected = format!("expected a number from 0 to {most}, found {value}");
-            Err(self.fault(path, &expected))
+            Err(self.fault_of(amount, path, &expected))
         }
     }
 
@@ -433,7 +448,7 @@ impl<'a> Compiler<'a> {
             *share = self.value(amount, &path)?;
             if !(0.0..=1.0).contains(share) {
                 let expected = format!("expected a share from 0 to 1, found {share}");
-                return Err(self.fault(&path, &expected));
+                return Err(self.fault_of(amount, &path, &expected));
             }
         }
         if shares.iter().sum::<f64>() > 1.0 {
@@ -596,8 +611,8 @@ impl<'a> Compiler<'a> {
             Some(amount) => Some(self.time(amount, &path("every_ms"), MS)?),
             None => None,
         };
-        if every == Some(0) {
-            return Err(self.fault(&path("every_ms"), "expected more than 0"));
+        if let (Some(0), Some(amount)) = (every, &change.every_ms) {
+            return Err(self.fault_of(amount, &path("every_ms"), "expected more than 0"));
         }
         Ok(AffinityChange { at: self.time(&change.at_ms, &path("at_ms"), MS)?, every, to })
     }

@@ -106,6 +106,7 @@ fn outcome(
     let policy = policies::find(policy.name).expect("a policy");
     Simulation::new(&machine, &program, policy, seed)
         .record_spans(100_000)
+        .record_usage()
         .run(&AtomicBool::new(false))
         .expect("the policy keeps its contract")
 }

@@ -32,9 +32,8 @@ fn wander(policy: &str, seed: u64, sets: &[&[(&str, f64)]]) -> Outcome {
     }
     let program = workload.program(&machine).expect("a program");
     let policy = policies::find(policy).expect("a policy");
-    Simulation::new(&machine, &program, policy, seed)
-        .run(&AtomicBool::new(false))
-        .expect("the policy keeps its contract")
+    let simulation = Simulation::new(&machine, &program, policy, seed).record_usage();
+    simulation.run(&AtomicBool::new(false)).expect("the policy keeps its contract")
 }
 
 #[test]
@@ -107,9 +106,8 @@ fn no_share_is_the_same_as_no_wakes_bit_for_bit() {
     let machine = Machine::preset("epyc-9654").expect("a preset");
     let program = without.program(&machine).expect("a program");
     let policy = policies::find("linux-6.14").expect("a policy");
-    let expected = Simulation::new(&machine, &program, policy, 1)
-        .run(&AtomicBool::new(false))
-        .expect("the policy keeps its contract");
+    let expected = Simulation::new(&machine, &program, policy, 1).record_usage();
+    let expected = expected.run(&AtomicBool::new(false)).expect("the policy keeps its contract");
     let found = wander("linux-6.14", 1, &[&NOWHERE]);
     assert_eq!(found, expected);
     assert_eq!(found.quiet, None, "it is never anything else");

@@ -4,9 +4,12 @@ use std::fmt;
 
 use percid_report as html;
 use percid_sim::cost::Class;
-use percid_sim::paper::bounds::{self, PREDICTED_WORST_ERROR, WORST_ERROR};
+use percid_sim::paper::accounts;
+use percid_sim::paper::basis::Basis;
+use percid_sim::paper::bounds;
 use percid_sim::paper::cross_validation::{self, CrossValidation, Left, Predicted};
 use percid_sim::paper::intermittent::{self, Cell, Paper};
+use percid_sim::paper::prediction::AGREES;
 use percid_sim::paper::sensitivity::{Number, Sensitivity};
 use percid_sim::paper::setting::Setting;
 use percid_sim::paper::table::POLICIES;
@@ -122,7 +125,7 @@ fn cells(cell: &Cell) -> Vec<Figure> {
         Figure::from(cell.policy),
         Figure::from(figure(cell.published_ns)),
         Figure::from(figure(cell.model_ns)),
-        Figure::judged(error, cell.error.abs() > WORST_ERROR),
+        Figure::judged(error, cell.error.abs() > AGREES),
         Figure::from(figure(cell.pre_faulted_ns)),
     ];
     cells.extend(cell.shares.iter().map(|share| Figure::from(hundredths(share.bursts))));
@@ -172,7 +175,25 @@ const LEFT_OUT: &str =
 
 fn verdict(found: &CrossValidation) -> String {
     let [mean, worst] = [found.mean_error, found.worst_error].map(hundredths);
-    format!("Each row from all others: mean error {mean} %, worst {worst} %.")
+    let list = accounts::intermittent();
+    let fitted = list.iter().filter(|one| one.basis == Basis::Fitted).map(|one| one.name);
+    let fitted: Vec<&str> = fitted.collect();
+    let policies = found.policies.iter().map(|one| {
+        let [mean, worst] = [one.mean_error, one.worst_error].map(hundredths);
+        format!("{} {mean} % (worst {worst} %)", one.policy)
+    });
+    let policies: Vec<String> = policies.collect();
+    format!(
+        "Each row from all others: mean error {mean} %, worst {worst} %; {}. {} distinct predictions \
+         of {} (others differ by at most 2 % from one of their row). {} fitted numbers, of which the \
+         fits change {}; the exponents are choices of laws: {}.",
+        policies.join(", "),
+        found.distinct,
+        found.rows.iter().map(|left| left.cells.len()).sum::<usize>(),
+        fitted.len(),
+        found.rows.first().map_or(0, |left| left.fitted.len()),
+        fitted.join(", ")
+    )
 }
 
 /// Returns, for each row that was left out, its three predictions and the fit without it, and for
@@ -203,7 +224,7 @@ fn left_out_row(left: &Left, cells: &[Predicted], is_first: bool) -> Vec<Figure>
     };
     let mut row = vec![Figure::from(name)];
     for cell in cells {
-        let is_outside = cell.error.abs() > PREDICTED_WORST_ERROR;
+        let is_outside = cell.error.abs() > AGREES;
         row.push(Figure::from(figure(cell.model_ns)));
         row.push(Figure::from(figure(cell.published_ns)));
         row.push(Figure::judged(percent(Some(100.0 * cell.error)), is_outside));
@@ -319,7 +340,7 @@ impl IntermittentFigures {
         let dots = html::Dots::new(part(), ns(), ["published", "simulated"]).reference();
         self.multiples(dots.notes(["error"]), |cell| {
             let error = percent(Some(100.0 * cell.error));
-            let is_outside = cell.error.abs() > WORST_ERROR;
+            let is_outside = cell.error.abs() > AGREES;
             let error = if is_outside { html::Cell::outside(error) } else { error.into() };
             html::Dot::new([cell.published_ns, cell.model_ns]).note(error)
         })
@@ -387,7 +408,7 @@ impl IntermittentFigures {
 mod tests {
     use super::*;
     use percid_sim::engine::Share;
-    use percid_sim::paper::cross_validation::Fitted;
+    use percid_sim::paper::cross_validation::{Fitted, OfPolicy};
 
     fn left(left_out: &str, at: usize) -> Left {
         let predicted = |(number, &policy): (usize, &&'static str)| Predicted {
@@ -468,11 +489,23 @@ mod tests {
     fn what_was_left_out_of_the_fit_is_told_and_shown() {
         let rows = vec![left("one-l3", 3), left("cores", 4)];
         let delays = vec![left("pauses", 5)];
-        let found = CrossValidation { mean_error: 0.25, worst_error: 0.5, rows, delays };
+        let policy = OfPolicy { policy: "linux-6.4", mean_error: 0.123, worst_error: 0.456 };
+        let (policies, distinct) = (vec![policy], 5);
+        let found = CrossValidation {
+            mean_error: 0.25,
+            worst_error: 0.5,
+            policies,
+            distinct,
+            rows,
+            delays,
+        };
         let told = figures(Some(found));
         let (text, html) = (told.to_string(), page(&told));
         for said in ["without one-l3", "without cores", "without pauses"] {
             assert!(html.contains(said), "{said} is not on the page");
+        }
+        for said in ["linux-6.4 12.3 % (worst 45.6 %)", "5 distinct", "cooling_exponent"] {
+            assert!(text.contains(said) && html.contains(said), "{said}:\n{text}");
         }
         for said in ["one-l3, 10 ms", "cores, 10 ms", "pauses, 10 ms", "3001", "4002", "25"] {
             assert!(text.contains(said) && html.contains(said), "{said}:\n{text}");

@@ -5,8 +5,11 @@ use std::fmt;
 use percid_report as html;
 use percid_sim::mask::{self, MaskPolicy, Outcome, Paper, PaperFigures, Parameters};
 use percid_sim::paper::bounds;
+use percid_sim::paper::leave_one_out::LeaveOneOut;
+use percid_sim::run_control::RunControl;
 use serde::Serialize;
 
+use super::left_out;
 use crate::sim::bounds::Bounds;
 use crate::sim::errors;
 use crate::sim::numbers::{self, Number, figure, hundredths, optional, percent};
@@ -18,6 +21,8 @@ use percid_command::table::{Cell, Table};
 pub(super) struct MaskFigures {
     #[serde(flatten)]
     paper: Paper,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leave_one_out: Option<LeaveOneOut>,
     #[serde(flatten)]
     pub(super) bounds: Bounds,
 }
@@ -33,7 +38,13 @@ impl MaskFigures {
     pub(super) fn simulate(seed: u64) -> MaskFigures {
         let paper = mask::paper(seed);
         let bounds = Bounds::new(bounds::mask(&paper));
-        MaskFigures { paper, bounds }
+        MaskFigures { paper, leave_one_out: None, bounds }
+    }
+
+    /// Adds the predictions of values by fits without them, unless that is stopped.
+    pub(super) fn cross_validate(self, progress: &RunControl) -> MaskFigures {
+        let leave_one_out = mask::left_out(self.paper.seed, progress);
+        MaskFigures { leave_one_out, ..self }
     }
 
     fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
@@ -93,6 +104,10 @@ impl fmt::Display for MaskFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{TITLE}")?;
         write!(f, "{}", self.table())?;
+        writeln!(f, "  {}", self.result())?;
+        if let Some(found) = &self.leave_one_out {
+            writeln!(f, "{}", left_out::text(found))?;
+        }
         writeln!(f, "  {ORIGINS}")?;
         self.notes().iter().try_for_each(|note| writeln!(f, "  {note}"))?;
         for (what, ways) in self.runs() {
@@ -165,6 +180,9 @@ impl MaskFigures {
     pub(super) fn show_on(&self, page: &mut html::Page, seed: u64) {
         let text = format!("{}\n\n{TITLE}.\n\n{ORIGINS}", self.result());
         page.section("Membership mask", text);
+        if let Some(found) = &self.leave_one_out {
+            left_out::show_on(found, page);
+        }
         page.chart(
             "Latency of the mask's access",
             "Accesses that missed the socket's caches.",
@@ -190,9 +208,13 @@ impl MaskFigures {
     }
 
     fn result(&self) -> String {
-        let rows = self.paper.rows.iter();
+        let rows = self.paper.rows.iter().filter(|row| row.kind.counts());
         let error = rows.filter_map(|row| Some((row_name(row), row.error_percent?)));
-        errors::sentence("figures", error)
+        let told = errors::sentence("figures", error);
+        match &self.leave_one_out {
+            Some(found) => format!("{told} {}", left_out::verdict(found)),
+            None => told,
+        }
     }
 
     /// Returns the assumption whose absence changes the gain most.

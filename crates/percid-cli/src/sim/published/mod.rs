@@ -4,9 +4,11 @@
 
 mod hash;
 mod intermittent;
+mod left_out;
 mod mask;
 mod numa;
 mod predictions;
+mod sensitivity;
 
 use std::fmt;
 
@@ -26,11 +28,13 @@ use intermittent::IntermittentFigures;
 use mask::MaskFigures;
 use numa::NumaFigures;
 use predictions::PredictionFigures;
+use sensitivity::SensitivityFigures;
 
 pub(crate) fn run(arguments: &PublishedArguments, json: bool) -> Result<Exit, Failure> {
     let parts = arguments.part.map_or(ALL.to_vec(), |part| vec![part]);
-    if arguments.cross_validate && !parts.contains(&Part::Intermittent) {
-        let what = "--cross-validate: expected the part intermittent, or none";
+    let fitted = [Part::Intermittent, Part::Mask, Part::Numa];
+    if arguments.cross_validate && !parts.iter().any(|part| fitted.contains(part)) {
+        let what = "--cross-validate: expected the part intermittent, mask or numa, or none";
         return Err(Failure::Usage(what.to_owned()));
     }
     let report = Report::to(arguments.html.as_deref())?;
@@ -49,7 +53,8 @@ pub(crate) fn run(arguments: &PublishedArguments, json: bool) -> Result<Exit, Fa
 use PublishedPart as Part;
 
 /// All parts, in the order in which they are shown.
-const ALL: [Part; 5] = [Part::Intermittent, Part::Mask, Part::Numa, Part::Hash, Part::Predictions];
+const ALL: [Part; 6] =
+    [Part::Intermittent, Part::Mask, Part::Numa, Part::Hash, Part::Predictions, Part::Sensitivity];
 
 /// The document of `percid sim published --json`. With one part, its keys take the place of its name.
 #[derive(Debug, Serialize)]
@@ -66,6 +71,8 @@ struct Document {
     hash: Option<HashFigures>,
     #[serde(skip_serializing_if = "Option::is_none")]
     predictions: Option<PredictionFigures>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sensitivity: Option<SensitivityFigures>,
 }
 
 /// One part as the whole document.
@@ -82,6 +89,8 @@ struct Alone<'a> {
     hash: &'a Option<HashFigures>,
     #[serde(flatten)]
     predictions: &'a Option<PredictionFigures>,
+    #[serde(flatten)]
+    sensitivity: &'a Option<SensitivityFigures>,
 }
 
 /// One run of `percid sim published`. Text is printed part by part, JSON at the end.
@@ -107,14 +116,20 @@ impl Session {
                 self.tell(&document.intermittent);
             }
             Part::Mask => {
-                let figures =
-                    watched("sim published mask", None, interrupt, |_| MaskFigures::simulate(seed));
+                let cross_validate = self.cross_validate;
+                let figures = watched("sim published mask", None, interrupt, |control| {
+                    let figures = MaskFigures::simulate(seed);
+                    if cross_validate { figures.cross_validate(control) } else { figures }
+                });
                 document.mask = Some(figures);
                 self.tell(&document.mask);
             }
             Part::Numa => {
-                let figures =
-                    watched("sim published numa", None, interrupt, |_| NumaFigures::simulate(seed));
+                let cross_validate = self.cross_validate;
+                let figures = watched("sim published numa", None, interrupt, |control| {
+                    let figures = NumaFigures::simulate(seed);
+                    if cross_validate { figures.cross_validate(control) } else { figures }
+                });
                 document.numa = Some(figures);
                 self.tell(&document.numa);
             }
@@ -129,6 +144,14 @@ impl Session {
                 });
                 document.predictions = Some(figures);
                 self.tell(&document.predictions);
+            }
+            Part::Sensitivity => {
+                let total = Some(sensitivity::work());
+                document.sensitivity =
+                    watched("sim published sensitivity", total, interrupt, |counters| {
+                        SensitivityFigures::simulate(seed, counters)
+                    });
+                self.tell(&document.sensitivity);
             }
         }
     }
@@ -169,13 +192,22 @@ impl Session {
 
 impl Document {
     fn new(seed: u64) -> Document {
-        let (intermittent, mask, numa, hash, predictions) = (None, None, None, None, None);
-        Document { seed, interrupted: false, intermittent, mask, numa, hash, predictions }
+        Document {
+            seed,
+            interrupted: false,
+            intermittent: None,
+            mask: None,
+            numa: None,
+            hash: None,
+            predictions: None,
+            sensitivity: None,
+        }
     }
 
     fn alone(&self) -> Alone<'_> {
-        let Document { interrupted, intermittent, mask, numa, hash, predictions, .. } = self;
-        Alone { interrupted: *interrupted, intermittent, mask, numa, hash, predictions }
+        let Document { intermittent, mask, numa, hash, predictions, sensitivity, .. } = self;
+        let interrupted = self.interrupted;
+        Alone { interrupted, intermittent, mask, numa, hash, predictions, sensitivity }
     }
 
     fn exit(&self) -> Exit {
@@ -183,7 +215,8 @@ impl Document {
             && self.mask.as_ref().is_none_or(|part| part.bounds.within_bounds)
             && self.numa.as_ref().is_none_or(|part| part.bounds.within_bounds)
             && self.hash.as_ref().is_none_or(|part| part.bounds.within_bounds)
-            && self.predictions.as_ref().is_none_or(|part| part.bounds.within_bounds);
+            && self.predictions.as_ref().is_none_or(|part| part.bounds.within_bounds)
+            && self.sensitivity.as_ref().is_none_or(|part| part.bounds.within_bounds);
         match (within, self.interrupted) {
             (false, _) => Exit::OutOfBounds,
             (true, true) => Exit::Interrupted,
@@ -208,6 +241,9 @@ impl Document {
             part.show_on(&mut page);
         }
         if let Some(part) = &self.predictions {
+            part.show_on(&mut page);
+        }
+        if let Some(part) = &self.sensitivity {
             part.show_on(&mut page);
         }
         page

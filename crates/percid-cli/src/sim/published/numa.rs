@@ -10,8 +10,12 @@ use percid_sim::numa::paper::{Cell, Variant};
 use percid_sim::numa::predictions::GainPoint;
 use percid_sim::numa::{self, Paper};
 use percid_sim::paper::bounds;
+use percid_sim::paper::leave_one_out::LeaveOneOut;
+use percid_sim::paper::prediction::Kind;
+use percid_sim::run_control::RunControl;
 use serde::Serialize;
 
+use super::left_out;
 use crate::sim::bounds::Bounds;
 use crate::sim::errors;
 use crate::sim::numbers::{self, Number, figure, optional, percent};
@@ -22,6 +26,8 @@ use percid_command::table::{self, Table};
 pub(super) struct NumaFigures {
     #[serde(flatten)]
     paper: Paper,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leave_one_out: Option<LeaveOneOut>,
     #[serde(flatten)]
     pub(super) bounds: Bounds,
 }
@@ -64,15 +70,24 @@ impl NumaFigures {
     pub(super) fn simulate(seed: u64) -> NumaFigures {
         let paper = numa::paper(seed);
         let bounds = Bounds::new(bounds::numa(&paper));
-        NumaFigures { paper, bounds }
+        NumaFigures { paper, leave_one_out: None, bounds }
+    }
+
+    /// Adds the predictions of values by fits without them, unless that is stopped.
+    pub(super) fn cross_validate(self, progress: &RunControl) -> NumaFigures {
+        let leave_one_out = numa::left_out::left_out(self.paper.seed, progress);
+        NumaFigures { leave_one_out, ..self }
     }
 
     fn counts(&self) -> Vec<Line<'_>> {
         let lines = self.paper.rows.iter().map(|row| Line {
             series: row.series,
-            name: row.reason.name().to_owned(),
+            name: match row.kind {
+                Kind::ByConstruction => format!("{} (by construction)", row.reason.name()),
+                _ => row.reason.name().to_owned(),
+            },
             cell: &row.cell,
-            is_outside: !bounds::numa_count(row).holds,
+            is_outside: row.kind != Kind::ByConstruction && !bounds::numa_count(row).holds,
         });
         lines.collect()
     }
@@ -80,7 +95,7 @@ impl NumaFigures {
     fn others(&self) -> Vec<Line<'_>> {
         let times = self.paper.elapsed.cells().map(|(series, cell)| Line {
             series,
-            name: "elapsed, s".to_owned(),
+            name: "elapsed, s (by construction)".to_owned(),
             cell,
             is_outside: !bounds::numa_elapsed(series, cell).holds,
         });
@@ -193,7 +208,10 @@ impl fmt::Display for NumaFigures {
         writeln!(f, "{TITLE}")?;
         writeln!(f, "{}", table(&self.counts()))?;
         writeln!(f, "{}", table(&self.others()))?;
-        writeln!(f, "  {}", self.gain())?;
+        writeln!(f, "  {} {}", self.gain(), self.result())?;
+        if let Some(found) = &self.leave_one_out {
+            writeln!(f, "{}", left_out::text(found))?;
+        }
         writeln!(f, "  {ORIGINS}")?;
         for (what, variants) in self.variants() {
             write!(f, "\n{what}\n{}", variants_table(variants))?;
@@ -211,6 +229,9 @@ impl NumaFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
         let text = format!("{} {}\n\n{TITLE}.\n\n{ORIGINS}", self.gain(), self.result());
         page.section("NUMA scan", text);
+        if let Some(found) = &self.leave_one_out {
+            left_out::show_on(found, page);
+        }
         page.chart(
             "Regions left out, by reason",
             "Summed over seven runs of two processes.",
@@ -242,12 +263,16 @@ impl NumaFigures {
     }
 
     fn result(&self) -> String {
-        let rows = self.paper.rows.iter();
+        let rows = self.paper.rows.iter().filter(|row| row.kind != Kind::ByConstruction);
         let error = rows.filter_map(|row| {
             let place = format!("{}, {}", row.reason.name(), row.series.name());
             Some((place, row.cell.error_percent?))
         });
-        errors::sentence("counts", error)
+        let told = errors::sentence("counts", error);
+        match &self.leave_one_out {
+            Some(found) => format!("{told} {}", left_out::verdict(found)),
+            None => told,
+        }
     }
 
     /// Returns the savings with the fewest and the most workers.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
 use crate::sim::errors;
-use crate::sim::numbers::{figure, percent};
+use crate::sim::numbers::{figure, optional, percent};
 use percid_command::table::{Cell, Table};
 
 /// The keys of this part in the JSON document.
@@ -42,8 +42,17 @@ impl PredictionFigures {
     }
 
     fn table(&self) -> Table {
-        let columns =
-            ["what", "kind", "unit", "simulated", "published", "error", "accepted", "source"];
+        let columns = [
+            "what",
+            "kind",
+            "unit",
+            "simulated",
+            "published",
+            "error",
+            "earlier model",
+            "accepted",
+            "source",
+        ];
         let mut table = Table::new(columns, 3).ending_in_texts(2);
         for PredictionRow { prediction, error } in &self.rows {
             let judged = bounds::prediction(prediction);
@@ -54,6 +63,7 @@ impl PredictionFigures {
                 Cell::judged(figure(prediction.model), judged.is_some_and(|bound| !bound.holds)),
                 Cell::from(prediction.published.map_or("-".to_owned(), told)),
                 Cell::from(percent(error.map(|error| 100.0 * error))),
+                Cell::from(optional(prediction.earlier)),
                 Cell::from(accepted(&prediction.bound)),
                 Cell::from(prediction.source.as_str()),
             ]);
@@ -91,9 +101,10 @@ impl PredictionFigures {
         let error = self
             .rows
             .iter()
+            .filter(|row| row.prediction.kind.counts())
             .filter_map(|row| Some((row.prediction.what.clone(), 100.0 * row.error?)));
         let told = errors::sentence("figures", error);
-        format!("{} predictions, of these {told}", self.rows.len())
+        format!("{} rows. {told} {}", self.rows.len(), self.bounds.verdict())
     }
 }
 

@@ -63,5 +63,10 @@ fn parameters(arguments: &SweepArguments) -> Result<BTreeMap<String, Vec<f64>>, 
 
 fn seeds(arguments: &SweepArguments) -> Seeds {
     let until = |percent: f64| Until { interval: percent / 100.0, most: arguments.most };
-    Seeds { first: arguments.seed, count: arguments.seeds, until: arguments.until.map(until) }
+    Seeds {
+        first: arguments.seed,
+        count: arguments.seeds,
+        list: Vec::new(),
+        until: arguments.until.map(until),
+    }
 }
