@@ -690,16 +690,16 @@ fn check_bounds(part: &Value) -> bool {
     all
 }
 
-/// Runs `sim published`. Its exit status depends on the bounds, but the test does not.
+/// Runs `sim published`. Its exit status depends on the exact parts, which have `tables`; figures
+/// that the model misses are results.
 fn paper(arguments: &str) -> (Value, Vec<u8>) {
     let output = bounded(&mut command(&format!("sim published {arguments} --json")));
     let document = document(&output);
     let parts = PARTS.map(|part| document.get(part));
     let parts: Vec<&Value> = parts.into_iter().flatten().collect();
     let parts = if parts.is_empty() { vec![&document] } else { parts };
-    // Each part is checked, even after one outside its bounds.
-    let within: Vec<bool> = parts.iter().map(|part| check_bounds(part)).collect();
-    let status = if within.iter().all(|&within| within) { 0 } else { 1 };
+    let within = parts.into_iter().filter(|part| !check_bounds(part) && part["tables"].is_array());
+    let status = if within.count() == 0 { 0 } else { 1 };
     assert_eq!(output.status.code(), Some(status), "{arguments}: {}", stderr(&output));
     (document, output.stdout)
 }
@@ -820,7 +820,8 @@ fn check_mask(part: &Value) {
     assert!(!list(part, "assumptions").is_empty());
 }
 
-const PARTS: [&str; 6] = ["intermittent", "mask", "numa", "hash", "predictions", "sensitivity"];
+/// The parts without `sensitivity`, which only its name selects.
+const PARTS: [&str; 5] = ["intermittent", "mask", "numa", "hash", "predictions"];
 
 fn check_sensitivity(part: &Value) {
     let tables = list(part, "tables");

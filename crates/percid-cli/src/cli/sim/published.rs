@@ -7,8 +7,8 @@ use percid_command::arguments::whole;
 
 pub(super) const ABOUT: &str = "\
 Simulates what was published and prints it beside the published figures, cell by cell
-with the error, and what becomes of it if one assumption is dropped. Without a part:
-all six, in JSON under their names; with one, its keys are those of the document.
+with the error, and what becomes of it if one assumption is dropped. Without a part: all
+but sensitivity, in JSON under their names; with one, its keys are those of the document.
 
   intermittent  coming back to per-CPU memory after a pause: 8 rows, 3 policies, Linux
                 commit 7e019dcc470f on 2 x EPYC 9654. A prediction for memory that was
@@ -60,8 +60,8 @@ standard deviations if they were published. Goals for rows left out: a mean erro
 and of 15 % for each policy.
 
 Each part ends with its bounds, in JSON `bounds`: name, figure, least, most and holds.
-If one is missed, `within_bounds` is false and the exit status 1. Cells out of bounds are
-marked with !.";
+If one is missed, `within_bounds` is false. Cells out of bounds are marked with !. The exit
+status is 1 if a bound of hash or sensitivity is missed: these are exact.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -74,7 +74,7 @@ Examples:
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PublishedArguments {
-    /// The published results to compare [default: all]
+    /// The published results to compare [default: all but sensitivity]
     #[arg(value_enum, value_name = "PART")]
     pub(crate) part: Option<PublishedPart>,
 
