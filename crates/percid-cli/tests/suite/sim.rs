@@ -396,7 +396,10 @@ fn unknown_names_are_answered_with_the_known_ones() {
         ("sim run --workload nothing", "intermittent, thread-pool, container"),
         ("sim run --set colour=1", "allowed, duration_ms"),
         ("sim run --machine ./pdp-11.toml", "pdp-11.toml: No such file"),
-        ("sim run --workload container --set allowed=1000", "container: line"),
+        (
+            "sim run --workload container --set allowed=1000",
+            "container: parameter allowed: expected",
+        ),
         ("sim run --set threads=8 --set threads=9", "expected once"),
         ("sim run --seeds 1000000 --set threads=1,2", "at most 10000000 runs"),
         ("sim mask --seeds 1000000 --set threads=1-20", "at most 10000000 runs"),
