@@ -36,7 +36,7 @@ use crate::workload::{Memory, Workload};
 /// let results = Results::new(&comparison, rows, false);
 /// assert_eq!(results.rows.len(), 1);
 /// assert!(results.title().starts_with("container on "));
-/// # Ok::<(), percid_sim::file::Error>(())
+/// # Ok::<(), percid_sim::comparison::Failure>(())
 /// ```
 #[derive(Debug, Serialize)]
 pub struct Results {
