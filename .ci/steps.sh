@@ -151,7 +151,7 @@ run_slow() {
     local tests
     # The page of the simulator is tested with the module.
     rustup target add wasm32-unknown-unknown
-    cargo build --release -p percid-sim-page --target wasm32-unknown-unknown
+    cargo build --release --target wasm32-unknown-unknown -p percid-sim-page
     mapfile -t tests < <(tests_ignored slow .)
     cargo test --workspace --tests -- --ignored "${tests[@]}"
 }
