@@ -39,6 +39,7 @@ pub(crate) fn of_command(py: Python<'_>, failure: Failure) -> PyErr {
     match failure {
         Failure::Io { cause, .. } => system(cause.raw_os_error(), message),
         Failure::Interrupted => PyKeyboardInterrupt::new_err(message),
+        Failure::Violation(_) => named(py, "RunError", message),
         Failure::Usage(_) => space(py, message),
     }
 }
