@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use crate::chromium::Browser;
 
@@ -23,9 +23,13 @@ impl Browser {
         fs::write(&page, posting(html, port, result)).expect("the page is written");
         let mut command = self.command(&folder);
         command.arg(format!("file://{}#{fragment}", page.display()));
-        command.stdout(Stdio::null());
-        let browser = Running(command.spawn().expect("chromium starts"));
-        let posted = accepted(listener, browser);
+        command.stdout(Stdio::piped());
+        let mut browser = Running(command.spawn().expect("chromium starts"));
+        connect_at_end(browser.0.stdout.take().expect("a pipe"), port);
+        let (stream, _) = listener.accept().expect("the loopback");
+        let posted = body(stream).expect("the post is read");
+        assert!(!posted.is_empty(), "{name}: chromium ended before the page had a result");
+        drop(browser);
         let _ = fs::remove_dir_all(folder.join("profile"));
         posted
     }
@@ -52,25 +56,17 @@ fn posting(html: &str, port: u16, result: &str) -> String {
     html.replacen("<head>", &format!("<head>{script}"), 1)
 }
 
-/// Waits for the post, and reports if the browser ends before.
-fn accepted(listener: TcpListener, mut browser: Running) -> String {
-    listener.set_nonblocking(true).expect("a listener that does not wait");
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => return body(stream).expect("the post is read"),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let ended = browser.0.try_wait().expect("chromium can be waited for");
-                assert!(ended.is_none(), "chromium ended before the page had a result: {ended:?}");
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-            Err(error) => panic!("the loopback: {error}"),
-        }
-    }
+/// Connects to the port when the browser has ended, so that nobody waits for its post.
+fn connect_at_end(mut output: ChildStdout, port: u16) {
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut output, &mut io::sink());
+        // Refused if the post came before.
+        let _ = TcpStream::connect(("127.0.0.1", port));
+    });
 }
 
-/// Reads the body of a request, and answers it.
+/// Reads the body of a request, and answers it. It is empty if nothing was sent.
 fn body(stream: TcpStream) -> io::Result<String> {
-    stream.set_nonblocking(false)?;
     let mut reader = BufReader::new(&stream);
     let mut length = 0;
     loop {
@@ -85,6 +81,9 @@ fn body(stream: TcpStream) -> io::Result<String> {
     }
     let mut text = vec![0; length];
     reader.read_exact(&mut text)?;
+    if length == 0 {
+        return Ok(String::new());
+    }
     (&stream).write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")?;
     String::from_utf8(text).map_err(io::Error::other)
 }
