@@ -20,6 +20,13 @@ const ARGUMENTS: &str = "sim run --machine epyc-9654 --workload intermittent --p
 const RESULT: &str = "document.body?.dataset.over !== undefined ? document.getElementById('document').textContent \
                       : document.querySelector('#verdict.error')?.textContent ?? null";
 
+/// Stops as soon as there is progress, and returns what the page says then.
+const STOPPED: &str = "(() => { \
+    const said = document.getElementById('verdict')?.textContent ?? ''; \
+    if (said.startsWith('Stopped') || document.body?.dataset.over !== undefined) return said; \
+    if (document.getElementById('progress')?.value > 0) document.getElementById('stop').click(); \
+    return null; })()";
+
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-page-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -77,6 +84,9 @@ fn a_browser_computes_what_the_command_computes() {
     let other_seed =
         browser.result_of("other", &html, &FRAGMENT.replace("seed=7", "seed=8"), RESULT);
     assert!(computed != other_seed, "a page that computes nothing would show the same");
+    let long = FRAGMENT.replace("seeds=2", "seeds=1000");
+    let stopped = browser.result_of("stopped", &html, &long, STOPPED);
+    assert_eq!(stopped, "Stopped before a policy was done.");
     let unknown = FRAGMENT.replace("epyc-9654", "abacus");
     let refused = browser.result_of("refused", &html, &unknown, RESULT);
     assert!(refused.starts_with("Cannot open this address"), "{refused}");
