@@ -35,6 +35,7 @@ pub mod machine;
 mod mask;
 mod membership;
 mod own_memory;
+pub mod per_id;
 pub mod pool;
 mod push_list;
 mod retry;
@@ -62,6 +63,7 @@ pub use local::Local;
 pub use mask::ActiveMask;
 #[doc(hidden)]
 pub use own_memory::own_memory_in;
+pub use per_id::PerId;
 pub use pool::Pool;
 pub use ring::{Overflow, Ring};
 pub use stack::Stack;

@@ -4,9 +4,11 @@ use std::alloc::Layout;
 
 use super::{Cell, Contract, Fences, Visit};
 use crate::id::{Source, SourceError};
+use crate::per_id::{Field, Word};
 use crate::pool::RawPool;
 use crate::{
-    ActiveMask, Buckets, Counter, FloatCounter, Histogram, Local, Overflow, Pool, Ring, Stack,
+    ActiveMask, Buckets, Counter, FloatCounter, Histogram, Local, Overflow, PerId, Pool, Ring,
+    Stack,
 };
 
 const READS_ONLY: &str = "it has no visitor: readings are copies";
@@ -32,6 +34,7 @@ rows! {
     "Buckets": crate::Buckets,
     "Histogram": crate::contract::rows::Coarse,
     "Local": crate::contract::rows::Values,
+    "PerId": crate::contract::rows::Words,
     "Stack": crate::contract::rows::Numbers,
     "Pool": crate::contract::rows::Boxes,
     "RawPool": crate::pool::RawPool,
@@ -41,6 +44,7 @@ rows! {
 
 pub(super) type Coarse = Histogram<2, 16>;
 pub(super) type Values = Local<u64>;
+pub(super) type Words = PerId<Word>;
 pub(super) type Numbers = Stack<u64>;
 pub(super) type Boxes = Pool<u64>;
 
@@ -245,6 +249,55 @@ impl Contract for Values {
     fn live(&self) {
         // The inner calls have extra values.
         self.with(|_| self.with(|_| self.with(|value| *value += 1)));
+    }
+}
+
+impl Contract for Words {
+    const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
+    const HANDLER: Cell<()> = Ok(());
+    const VISIT: Cell<(Visit<Self>, Fences, bool)> = Ok((
+        |words, visit| {
+            words.visit().for_each(|word| {
+                word.store(0);
+                visit();
+            });
+        },
+        Fences::PerWord,
+        false,
+    ));
+    const IDS: Cell<()> = Ok(());
+
+    fn with(source: Source) -> Result<Self, SourceError> {
+        PerId::with_source(source, || Word::new(0))
+    }
+
+    fn fresh() -> Self {
+        PerId::new(|| Word::new(0))
+    }
+
+    fn put(&self) -> bool {
+        self.add(Field::whole(), 1).is_ok()
+    }
+
+    fn count(&self) -> u64 {
+        self.visit().map(|word| word.load() as u64).sum()
+    }
+
+    fn told(&self) -> Cell<u64> {
+        Err("it tells each caller")
+    }
+
+    fn kept_by_count(counted: u64) -> u64 {
+        counted
+    }
+
+    fn live(&self) {
+        self.put();
+        // While all values are held, an operation makes an extra one.
+        let held: Vec<_> = self.visit().collect();
+        self.put();
+        drop(held);
     }
 }
 

@@ -61,6 +61,7 @@
 //! | pop | the top | - | stacks, pools |
 //! | append (copy, then publish) | the head | the free part of the ring | rings |
 //! | discard | the tail | - | rings |
+//! | [operations on words](words) | a word | another field, or an item | values of callers' own types |
 //!
 //! # Proof obligations, discharged by the assembly of each architecture
 //!
@@ -112,6 +113,9 @@ mod riscv64;
 ))]
 #[macro_use]
 mod x86_64;
+
+// After the macros that its own use.
+pub(crate) mod words;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) use fast_path::FAST_PATH;

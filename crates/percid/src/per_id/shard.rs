@@ -1,0 +1,168 @@
+//! A shard: its state and its value, and the guards of the threads that hold it.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+
+use crate::critical::words::READY as READY_WORD;
+use crate::sys::atomic::{
+    AtomicI64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use crate::sys::{race_detector, thread};
+
+/// The state of a shard without a value.
+pub(super) const NONE: i64 = 0;
+/// The state of a shard with a value that no thread holds. All other positive states are the
+/// tokens of threads that hold it, the negative ones those of threads that make its value.
+pub(super) const READY: i64 = READY_WORD;
+
+/// A shard: the value of an ID, or of the threads that have no ID.
+#[repr(C)]
+pub(super) struct Shard<T> {
+    state: AtomicI64,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// A shard that belongs to no ID.
+#[repr(C)]
+pub(super) struct Extra<T> {
+    pub(super) shard: Shard<T>,
+    pub(super) next: *mut Extra<T>,
+}
+
+impl<T> Shard<T> {
+    /// Creates a shard that the calling thread holds.
+    pub(super) fn held_by_caller(value: T) -> Shard<T> {
+        let state = AtomicI64::new(thread::token() as i64);
+        Shard { state, value: UnsafeCell::new(MaybeUninit::new(value)) }
+    }
+
+    /// The offset of the value.
+    pub(super) const VALUE: usize = std::mem::offset_of!(Shard<T>, value);
+
+    pub(super) fn state(&self) -> i64 {
+        self.state.load(Relaxed)
+    }
+
+    /// Returns the value, if there is one.
+    pub(super) fn value(&self) -> Option<&T> {
+        // Acquire: the value is seen as it was made.
+        let made = self.state.load(Acquire) > NONE;
+        // SAFETY: there is a value, and it stays as long as the shard is borrowed.
+        made.then(|| unsafe { self.value_unchecked() })
+    }
+
+    /// Returns the value of a shard that is known to have one.
+    ///
+    /// # Safety
+    ///
+    /// It has one.
+    #[inline(always)]
+    pub(super) unsafe fn value_unchecked(&self) -> &T {
+        // SAFETY: the caller guarantees that there is a value.
+        unsafe { (*self.value.get()).assume_init_ref() }
+    }
+
+    /// Holds the shard, if no other thread does and there is a value. Sections of its ID may still
+    /// be in flight.
+    pub(super) fn try_hold(&self) -> Option<Hold<'_, T>> {
+        let token = thread::token() as i64;
+        // Acquire: this thread sees what the last holder did.
+        self.state.compare_exchange(READY, token, Acquire, Relaxed).ok()?;
+        race_detector::acquire(self.key());
+        Some(Hold { shard: self })
+    }
+
+    /// Begins to make the value of a shard that no section works on. Returns `false` if another
+    /// thread has begun.
+    pub(super) fn try_make(&self) -> bool {
+        self.state.compare_exchange(NONE, making(), Relaxed, Relaxed).is_ok()
+    }
+
+    /// Makes the value, as the thread whose [`making`] is the state. If `make` panics there is no
+    /// value, as before.
+    pub(super) fn fill(&self, make: &impl Fn() -> T) {
+        struct Making<'s>(&'s AtomicI64, i64);
+        impl Drop for Making<'_> {
+            fn drop(&mut self) {
+                self.0.store(self.1, Release);
+            }
+        }
+        let mut end = Making(&self.state, NONE);
+        let value = make();
+        // SAFETY: only the thread that makes the value has access to it until the state says that
+        // there is one.
+        _ = unsafe { (*self.value.get()).write(value) };
+        race_detector::release(self.key());
+        end.1 = READY;
+    }
+
+    /// Drops the value, if there is one. In a child of `fork`, a value is left alone if another
+    /// thread of the parent was making it.
+    ///
+    /// # Safety
+    ///
+    /// No other thread uses the shard, and it is not used any more.
+    pub(super) unsafe fn drop_value(&self) {
+        if self.value().is_some() {
+            self.state.store(NONE, Relaxed);
+            // SAFETY: there is a value, and the caller guarantees that no other thread uses it.
+            unsafe { (*self.value.get()).assume_init_drop() };
+        }
+    }
+
+    fn key(&self) -> usize {
+        std::ptr::from_ref(&self.state).addr()
+    }
+}
+
+/// Returns the state of a shard whose value the calling thread is making.
+pub(super) fn making() -> i64 {
+    -(thread::token() as i64)
+}
+
+/// A shard that the calling thread holds until this is dropped.
+pub(super) struct Hold<'s, T> {
+    pub(super) shard: &'s Shard<T>,
+}
+
+impl<T> Drop for Hold<'_, T> {
+    fn drop(&mut self) {
+        race_detector::release(self.shard.key());
+        self.shard.state.store(READY, Release);
+    }
+}
+
+/// A value that a [`Visit`](super::Visit) has taken away from its ID, until this is dropped: no
+/// operation changes it.
+pub struct Held<'p, T> {
+    pub(super) hold: Hold<'p, T>,
+    pub(super) id: Option<u32>,
+    /// Only the thread that holds a shard recognises it as its own.
+    pub(super) thread: PhantomData<*mut ()>,
+}
+
+impl<T> Held<'_, T> {
+    /// Returns the ID of the value; `None` if it belongs to no ID.
+    pub fn id(&self) -> Option<u32> {
+        self.id
+    }
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: a shard that is held has a value.
+        unsafe { self.hold.shard.value_unchecked() }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Held<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("id", &self.id).field("value", &**self).finish()
+    }
+}

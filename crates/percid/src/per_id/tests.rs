@@ -1,0 +1,403 @@
+//! Tests of operations with every source, step by step and among threads.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use super::*;
+use crate::field;
+use crate::sys::steps::{self, Fence, Step};
+
+fn sources() -> impl Iterator<Item = Source> {
+    Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+}
+
+/// Number of operations of a thread.
+const OPERATIONS: i64 = if cfg!(miri) { 50 } else { 50_000 };
+
+const SLOTS: usize = 8;
+
+#[derive(Default)]
+struct Value {
+    count: Word,
+    other: Word,
+    slots: [Word; SLOTS],
+    text: Bytes<40>,
+    list: Pointer<Item>,
+}
+
+struct Item {
+    number: usize,
+    next: Pointer<Item>,
+}
+
+fn item(number: usize) -> NonNull<Item> {
+    NonNull::from(Box::leak(Box::new(Item { number, next: Pointer::null() })))
+}
+
+/// Frees an item that is in no list.
+fn free(item: NonNull<Item>) -> usize {
+    // SAFETY: `item` made it, and it is in no list any more.
+    unsafe { Box::from_raw(item.as_ptr()) }.number
+}
+
+/// Numbers that look random, from a seed.
+fn numbers(mut state: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % below
+    }
+}
+
+/// The fields of a value, as a naive model.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Model {
+    count: i64,
+    other: i64,
+    slots: [i64; SLOTS],
+    text: Vec<u8>,
+}
+
+fn read(value: &Value) -> Model {
+    let mut text = vec![0; 40];
+    assert!(value.text.read(0, &mut text));
+    let slots = value.slots.each_ref().map(Word::load);
+    Model { count: value.count.load(), other: value.other.load(), slots, text }
+}
+
+/// Random operations of one thread change exactly what a model changes, on the value that each
+/// returns, and leave everything as it is where a comparison fails.
+#[test]
+fn each_operation_does_what_its_model_does() {
+    let (count, other) = (field!(Value, count), field!(Value, other));
+    for source in sources() {
+        let object = PerId::with_source(source, Value::default).expect("an available source");
+        let new = || Model { text: vec![0; 40], ..Model::default() };
+        let mut models: HashMap<usize, Model> = HashMap::new();
+        let mut random = numbers(7);
+        for _ in 0..OPERATIONS.min(20_000) {
+            let (a, b) = (random(3) as i64, random(3) as i64);
+            let (slot, length) = (random(SLOTS as u64) as usize, random(17) as usize);
+            let bytes = vec![random(256) as u8; length];
+            let before = models.clone();
+            let mut change = |value: &Value, change: &dyn Fn(&mut Model)| {
+                change(models.entry(ptr::from_ref(value).addr()).or_insert_with(new));
+            };
+            let refused = match random(6) {
+                0 => object.add(other, a).map(|value| change(value, &|it| it.other += a)).is_err(),
+                1 => {
+                    let (seen, value) = object.swap(count, b).expect("memory");
+                    change(value, &|it| assert_eq!(std::mem::replace(&mut it.count, b), seen));
+                    false
+                }
+                2 => object
+                    .store_if(count, a, b)
+                    .map(|value| {
+                        change(value, &|it| assert_eq!(std::mem::replace(&mut it.count, b), a))
+                    })
+                    .is_err(),
+                3 => object
+                    .store_both_if(count, a, b, (field!(Value, slots).at(slot), 9))
+                    .map(|value| {
+                        change(value, &|it| {
+                            assert_eq!(it.count, a);
+                            (it.count, it.slots[slot]) = (b, 9);
+                        });
+                    })
+                    .is_err(),
+                4 => object
+                    .store_if_both(count, a, b, (other, 2))
+                    .map(|value| {
+                        change(value, &|it| {
+                            assert_eq!((it.count, it.other), (a, 2));
+                            it.count = b;
+                        });
+                    })
+                    .is_err(),
+                _ => object
+                    .copy_then_store_if(count, a, b, (field!(Value, text), slot), &bytes)
+                    .map(|value| {
+                        change(value, &|it| {
+                            assert_eq!(it.count, a);
+                            it.count = b;
+                            it.text[slot..slot + length].copy_from_slice(&bytes);
+                        });
+                    })
+                    .is_err(),
+            };
+            assert!(!refused || before == models);
+            for (id, value) in object.iter() {
+                let model = models.get(&ptr::from_ref(value).addr()).cloned().unwrap_or_else(new);
+                assert_eq!(read(value), model, "{source} {id:?}");
+                assert_eq!(object.id_of(value), id, "{source}");
+                assert!(id.is_none_or(|id| ptr::eq(object.get(id).expect("it has one"), value)));
+            }
+        }
+        assert!(!models.is_empty());
+    }
+}
+
+#[test]
+fn a_failed_comparison_says_what_it_saw() {
+    let (count, other) = (field!(Value, count), field!(Value, other));
+    for source in sources() {
+        let object = PerId::with_source(source, Value::default).expect("an available source");
+        assert_eq!(object.store_if(count, 5, 1).err(), Some(Unchanged::Differs(0)), "{source}");
+        let both =
+            |expected, beside| object.store_if_both(count, expected, 1, (other, beside)).err();
+        assert_eq!(both(5, 5), Some(Unchanged::Differs(0)), "{source}");
+        assert_eq!(both(0, 5), Some(Unchanged::OtherDiffers(0)), "{source}");
+        assert_eq!(both(0, 0), None, "{source}");
+        let text = field!(Value, text);
+        let copied = |start| object.copy_then_store_if(other, 0, 0, (text, start), &[1; 8]).err();
+        assert_eq!(copied(32), None, "{source}");
+        assert_eq!(copied(33), Some(Unchanged::TooLong), "{source}");
+        assert_eq!(copied(usize::MAX), Some(Unchanged::TooLong), "{source}");
+    }
+}
+
+/// Threads move items between lists while a visitor takes whole lists out.
+#[test]
+fn no_item_of_a_list_is_lost_or_doubled() {
+    const THREADS: usize = 4;
+    const ITEMS: usize = OPERATIONS as usize / 2;
+    let (head, next) = (field!(Value, list), field!(Item, next));
+    for source in sources() {
+        let object = PerId::with_source(source, Value::default).expect("an available source");
+        let seen: Vec<AtomicUsize> = (0..THREADS * ITEMS).map(|_| AtomicUsize::new(0)).collect();
+        let count = |item| _ = seen[free(item)].fetch_add(1, Relaxed);
+        let take_list = |mut first: *mut Item| {
+            while let Some(item) = NonNull::new(first) {
+                // SAFETY: the list was taken out, so its items are this thread's.
+                first = unsafe { item.as_ref() }.next.load();
+                count(item);
+            }
+        };
+        let working = AtomicUsize::new(THREADS);
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (object, working, count, take_list) = (&object, &working, &count, &take_list);
+                scope.spawn(move || {
+                    for number in 0..ITEMS {
+                        // SAFETY: a fresh item; all items use this field.
+                        unsafe { object.push(head, item(thread * ITEMS + number), next) }
+                            .expect("memory");
+                        if number % 2 == 0 {
+                            // SAFETY: all items were pushed with this field.
+                            let popped = unsafe { object.pop(head, next) }.expect("memory");
+                            popped.into_iter().for_each(count);
+                        }
+                        if number % 1000 == 0 {
+                            take_list(object.swap(head, ptr::null_mut()).expect("memory").0);
+                        }
+                    }
+                    working.fetch_sub(1, Relaxed);
+                });
+            }
+            let visit = || {
+                object.visit().for_each(|value| {
+                    let first = value.list.load();
+                    value.list.store(ptr::null_mut());
+                    take_list(first);
+                });
+            };
+            while working.load(Relaxed) > 0 {
+                visit();
+                std::thread::yield_now();
+            }
+        });
+        for value in object.visit() {
+            take_list(value.list.load());
+        }
+        let wrong = seen.iter().filter(|times| times.load(Relaxed) != 1).count();
+        assert_eq!(wrong, 0, "{source}");
+    }
+}
+
+/// A slot, a text and a sum are published by one word: whoever holds the value finds them whole.
+#[test]
+fn what_is_published_is_whole() {
+    let (used, slots) = (field!(Value, count), field!(Value, slots));
+    let (version, text) = (field!(Value, other), field!(Value, text));
+    for source in sources() {
+        let object = PerId::with_source(source, Value::default).expect("an available source");
+        let done = AtomicBool::new(false);
+        let published = AtomicUsize::new(0);
+        let check = |value: &Value| {
+            let used = value.count.load() as usize;
+            let slots: Vec<i64> = value.slots[..used].iter().map(Word::load).collect();
+            assert_eq!(slots, (1..=used as i64).collect::<Vec<_>>(), "{source}");
+            let mut bytes = [0; 40];
+            assert!(value.text.read(0, &mut bytes));
+            assert_eq!(bytes, [value.other.load() as u8; 40], "{source}");
+            used
+        };
+        std::thread::scope(|scope| {
+            let workers = (0..3).map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..OPERATIONS {
+                        let now = object.current().map_or(0, |value| value.count.load());
+                        let slot = now as usize;
+                        let stored = if slot < SLOTS {
+                            object
+                                .store_both_if(used, now, now + 1, (slots.at(slot), now + 1))
+                                .is_ok()
+                        } else {
+                            false
+                        };
+                        published.fetch_add(usize::from(stored), Relaxed);
+                        let now = object.current().map_or(0, |value| value.other.load());
+                        let bytes = [(now + 1) as u8; 40];
+                        let _ = object.copy_then_store_if(version, now, now + 1, (text, 0), &bytes);
+                    }
+                })
+            });
+            let workers: Vec<_> = workers.collect();
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    for value in object.visit() {
+                        let used = check(&value);
+                        value.count.store(0);
+                        published.fetch_sub(used, Relaxed);
+                    }
+                    std::thread::yield_now();
+                }
+            });
+            workers.into_iter().for_each(|worker| worker.join().expect("no panic"));
+            done.store(true, Relaxed);
+        });
+        let left: usize = object.visit().map(|value| check(&value)).sum();
+        assert_eq!(left, published.load(Relaxed), "{source}");
+    }
+}
+
+#[test]
+fn no_addition_is_lost_while_values_are_taken_away() {
+    for source in sources() {
+        let object = PerId::with_source(source, || Word::new(0)).expect("an available source");
+        let working = AtomicUsize::new(4);
+        let mut taken = 0;
+        let take = || {
+            object.visit().map(|value| {
+                let n = value.load();
+                value.store(0);
+                n
+            })
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..OPERATIONS {
+                        object.add(Field::whole(), 1).expect("memory");
+                    }
+                    working.fetch_sub(1, Relaxed);
+                });
+            }
+            while working.load(Relaxed) > 0 {
+                taken += take().sum::<i64>();
+                crate::compact_ids();
+            }
+        });
+        taken += take().sum::<i64>();
+        assert_eq!(taken, 4 * OPERATIONS, "{source}");
+    }
+}
+
+#[test]
+fn operations_of_a_visitor_use_other_values() {
+    for source in sources() {
+        let object = PerId::with_source(source, || Word::new(0)).expect("an available source");
+        object.add(Field::whole(), 1).expect("memory");
+        let visit = object.visit();
+        let held: Vec<_> = visit.collect();
+        assert!(!held.is_empty());
+        let value = object.add(Field::whole(), 10).expect("memory");
+        assert!(held.iter().all(|held| !ptr::eq(&raw const **held, value)), "{source}");
+        drop(held);
+        assert_eq!(object.iter().map(|(_, word)| word.load()).sum::<i64>(), 11, "{source}");
+    }
+}
+
+#[test]
+fn a_visit_inside_a_visit_is_empty() {
+    let object = PerId::new(|| Word::new(0));
+    object.add(Field::whole(), 1).expect("memory");
+    let visit = object.visit();
+    assert_eq!(object.visit().count(), 0);
+    drop(visit);
+    assert!(object.visit().count() > 0);
+}
+
+#[test]
+fn a_visit_fences_once_for_64_ids_and_none_is_held_if_that_is_refused() {
+    let Ok(object) = PerId::with_source(Source::Table, || Word::new(0)) else { return };
+    object.add(Field::whole(), 1).expect("memory");
+    let fences = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&fences);
+    let watching = steps::watch(move |step| {
+        (step == Step::Membarrier(Fence::OfAll)).then(|| counted.fetch_add(1, Relaxed))?;
+        Some(Err(libc::EPERM))
+    });
+    assert!(object.visit().all(|held| held.id().is_none()));
+    assert!(fences.load(Relaxed) > 0);
+    drop(watching);
+    object.add(Field::whole(), 1).expect("memory");
+    let sum: i64 = object.visit().map(|value| value.load()).sum();
+    assert_eq!(sum, 2, "the shards are ready again");
+}
+
+#[test]
+fn values_are_made_once_and_dropped_once() {
+    struct Counted(Word, Arc<AtomicUsize>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.1.fetch_sub(1, Relaxed);
+        }
+    }
+    for source in sources() {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let make = || {
+            alive.fetch_add(1, Relaxed);
+            Counted(Word::new(0), Arc::clone(&alive))
+        };
+        let object = PerId::with_source(source, make).expect("an available source");
+        let word = field!(Counted, 0);
+        object.add(word, 1).expect("memory");
+        let held: Vec<_> = object.visit().collect();
+        object.add(word, 1).expect("memory");
+        drop(held);
+        assert_eq!(alive.load(Relaxed), object.iter().count(), "{source}");
+        drop(object);
+        assert_eq!(alive.load(Relaxed), 0, "{source}");
+    }
+}
+
+#[test]
+fn a_value_whose_maker_panics_is_made_by_the_next_operation() {
+    for source in sources() {
+        let panics = AtomicBool::new(true);
+        let make = || {
+            assert!(!panics.load(Relaxed), "in the maker");
+            Word::new(0)
+        };
+        let object = PerId::with_source(source, make).expect("an available source");
+        let add = || object.add(Field::whole(), 1).map(Word::load);
+        assert!(catch_unwind(AssertUnwindSafe(add)).is_err());
+        assert_eq!(object.iter().count(), 0, "{source}");
+        panics.store(false, Relaxed);
+        assert_eq!(add(), Ok(1), "{source}");
+    }
+}
+
+#[test]
+fn without_memory_nothing_is_done() {
+    let object = PerId::new(|| Word::new(0));
+    let watching = steps::watch(|step| {
+        matches!(step, Step::Claim(_) | Step::Map(_)).then_some(Err(steps::REFUSED))
+    });
+    assert_eq!(object.add(Field::whole(), 1).err(), Some(NoMemory));
+    assert_eq!(object.store_if(Field::whole(), 0, 1).err(), Some(Unchanged::NoMemory));
+    drop(watching);
+    assert_eq!(object.add(Field::whole(), 1).map(Word::load), Ok(1));
+}
