@@ -72,4 +72,5 @@ mod ring;
 pub mod stack;
 pub mod stepping;
 pub mod tally;
+pub mod words;
 pub mod world;

@@ -24,9 +24,10 @@ tests! {
     discard: discard discard_all_but_so_many_bytes;
     stack: push_in_rust push_in_c pop_in_rust pop_in_c;
     tally: a_value_is_counted_and_added whatever_was_counted_last;
+    words: words_are_added_to words_are_swapped store_if_equal store_both_if_equal store_if_both_are_equal copy_then_store_if_equal items_are_pushed items_are_popped;
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 tests! {
-    orders: acquire_reads_the_shard_with_acquiring_loads append_publishes_in_order tally_publishes_in_order;
+    orders: acquire_reads_the_shard_with_acquiring_loads append_publishes_in_order tally_publishes_in_order words_publish_in_order;
 }

@@ -8,6 +8,7 @@ use crate::descriptors::Descriptor;
 use crate::exhaust;
 use crate::operation::Operation;
 use crate::tally;
+use crate::words;
 use crate::world::{Source, World};
 
 /// `dmb ishst`.
@@ -78,5 +79,17 @@ pub fn tally_publishes_in_order() {
         let stores = code.iter().filter(|&&one| is_store(one)).count();
         let first_store = code.iter().position(|&one| is_store(one)).expect("it stores");
         assert!(stores == 3 && barrier.is_some_and(|barrier| barrier < first_store), "{code:x?}");
+    }
+}
+
+/// Tests that a thread that loads a word reads what was written before it was stored, and that a
+/// section sees what the last holder of the shard did.
+pub fn words_publish_in_order() {
+    for source in [Source::Kernel, Source::Table] {
+        for operation in &words::PUBLISHING {
+            let code = instructions(operation, source);
+            assert!(code.last().is_some_and(|&commit| is_releasing(commit)), "{code:x?}");
+            assert_eq!(code.iter().filter(|&&one| is_acquiring(one)).count(), 1, "{code:x?}");
+        }
     }
 }

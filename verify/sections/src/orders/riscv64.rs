@@ -8,6 +8,7 @@ use crate::exhaust;
 use crate::operation::Operation;
 use crate::stepping;
 use crate::tally;
+use crate::words;
 use crate::world::{Source, World};
 
 /// The relevant property of an instruction.
@@ -89,5 +90,18 @@ pub fn tally_publishes_in_order() {
         let stores = kinds.iter().filter(|&&kind| kind == Kind::Store).count();
         let first_store = kinds.iter().position(|&kind| kind == Kind::Store).expect("it stores");
         assert!(stores == 3 && barrier.is_some_and(|barrier| barrier < first_store), "{kinds:?}");
+    }
+}
+
+/// Tests that a thread that loads a word reads what was written before it was stored, and that a
+/// section sees what the last holder of the shard did.
+pub fn words_publish_in_order() {
+    for source in [Source::Kernel, Source::Table] {
+        for operation in &words::PUBLISHING {
+            let kinds = kinds(operation, source);
+            assert!(kinds.ends_with(&[Kind::Releasing, Kind::Store]), "{kinds:?}");
+            let fences = kinds.iter().filter(|&&kind| kind == Kind::Acquiring).count();
+            assert_eq!(fences, 1, "{kinds:?}");
+        }
     }
 }
