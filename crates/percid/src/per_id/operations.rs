@@ -72,12 +72,12 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     #[inline(always)]
     pub fn add(&self, field: Field<T, Word>, n: i64) -> Result<&T, NoMemory> {
         let at = offset(field);
-        let section = |word| {
+        let section = move |word| {
             // SAFETY: the word of this object, and a field of its values.
             let shard = unsafe { word_section!(word, add_word(at, n), else 0) };
             self.value_in(shard)
         };
-        let held = |value| {
+        let held = move |value| {
             let word: &Word = field.of(value);
             word.set(word.get().wrapping_add(n));
             value
@@ -106,12 +106,12 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         new: W::Value,
     ) -> Result<(W::Value, &T), NoMemory> {
         let (at, bits) = (offset(field), W::to_bits(new));
-        let section = |word| {
+        let section = move |word| {
             // SAFETY: the word of this object, and a field of its values.
             let done: Outcome = unsafe { word_section!(word, swap(at, bits), else NOT_DONE) };
             Some((W::from_bits(done.seen), self.value_in(done.shard)?))
         };
-        let held = |value| {
+        let held = move |value| {
             let place: &W = field.of(value);
             let seen = place.get();
             place.set(new);
@@ -141,13 +141,13 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         new: W::Value,
     ) -> Stores<'_, T, W> {
         let (at, old, bits) = (offset(field), W::to_bits(expected), W::to_bits(new));
-        let section = |word| {
+        let section = move |word| {
             // SAFETY: the word of this object, and a field of its values.
             let done: Outcome =
                 unsafe { word_section!(word, store_if(at, old, bits), else NOT_DONE) };
             self.stored::<W, W>(done, expected, None)
         };
-        let held = |value| {
+        let held = move |value| {
             expect::<W, W>(field.of(value), expected)?;
             field.of(value).set(new);
             Ok(value)
@@ -189,13 +189,13 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     ) -> Stores<'_, T, W> {
         let (at, old, bits) = (offset(field), W::to_bits(expected), W::to_bits(new));
         let before = (offset(first.0), O::to_bits(first.1));
-        let section = |word| {
+        let section = move |word| {
             // SAFETY: the word of this object, and fields of its values.
             let done: Outcome =
                 unsafe { word_section!(word, store_both_if(at, old, before, bits), else NOT_DONE) };
             self.stored::<W, W>(done, expected, None)
         };
-        let held = |value| {
+        let held = move |value| {
             expect::<W, W>(field.of(value), expected)?;
             first.0.of(value).set(first.1);
             field.of(value).set(new);
@@ -233,13 +233,13 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     ) -> Stores<'_, T, W, O> {
         let (at, old, bits) = (offset(field), W::to_bits(expected), W::to_bits(new));
         let second = (offset(other.0), O::to_bits(other.1));
-        let section = |word| {
+        let section = move |word| {
             // SAFETY: the word of this object, and fields of its values.
             let done: Outcome =
                 unsafe { word_section!(word, store_if_both(at, old, second, bits), else NOT_DONE) };
             self.stored::<W, O>(done, expected, Some(other.1))
         };
-        let held = |value| {
+        let held = move |value| {
             expect::<W, O>(field.of(value), expected)?;
             match other.0.of(value).get() {
                 seen if seen != other.1 => return Err(Unchanged::OtherDiffers(seen)),
@@ -288,14 +288,15 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             return Err(Unchanged::TooLong);
         }
         let (at, old, bits) = (offset(field), W::to_bits(expected), W::to_bits(new));
-        let request = CopyRequest::new(bytes, offset(to.0) + to.1, old, bits);
-        let section = |word| {
+        let start = offset(to.0) + to.1;
+        let section = move |word| {
+            let request = CopyRequest::new(bytes, start, old, bits);
             // SAFETY: the word of this object, fields of its values, and bytes that fit.
             let done: Outcome =
                 unsafe { word_section!(word, copy_then_store_if(at, &request), else NOT_DONE) };
             self.stored::<W, W>(done, expected, None)
         };
-        let held = |value| {
+        let held = move |value| {
             expect::<W, W>(field.of(value), expected)?;
             to.0.of(value).write(to.1, bytes);
             field.of(value).set(new);
@@ -324,14 +325,14 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     ) -> Result<&T, NoMemory> {
         let (at, bits) = (offset(head), Pointer::to_bits(item.as_ptr()));
         let link = item.addr().get() + next.offset();
-        let section = |word| {
+        let section = move |word| {
             // SAFETY: the word of this object, and a field of its values; the item is only this
             // thread's until it is in the list.
             let done: Outcome =
                 unsafe { word_section!(word, push_link(at, bits, link), else NOT_DONE) };
             self.value_in(done.shard)
         };
-        let held = |value| {
+        let held = move |value| {
             let head: &Pointer<N> = head.of(value);
             // SAFETY: the caller guarantees that the item is valid.
             next.of(unsafe { item.as_ref() }).set(head.get());
@@ -357,14 +358,14 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         next: Field<N, Pointer<N>>,
     ) -> Result<Option<NonNull<N>>, NoMemory> {
         let at = offset(head);
-        let section = |word| {
+        let section = move |word| {
             // SAFETY: the word of this object, and a field of its values that leads to items.
             let done: Outcome =
                 unsafe { word_section!(word, pop_link(at, next.offset()), else NOT_DONE) };
             self.value_in(done.shard)?;
             Some(NonNull::new(Pointer::from_bits(done.seen)))
         };
-        let held = |value| {
+        let held = move |value| {
             let head: &Pointer<N> = head.of(value);
             let first = NonNull::new(head.get())?;
             // SAFETY: the caller guarantees that items are valid as long as they are in the list.
@@ -374,12 +375,13 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         self.operate(section, held).ok_or(NoMemory)
     }
 
-    /// Does an operation by its section, or on a value that the thread holds.
+    /// Does an operation by its section, or on a value that the thread holds. The functions contain
+    /// their captures, so that the first try needs no stack.
     #[inline(always)]
     fn operate<'p, R>(
         &'p self,
-        section: impl Fn(usize) -> Option<R>,
-        held: impl Fn(&'p T) -> R,
+        section: impl Fn(usize) -> Option<R> + Copy,
+        held: impl Fn(&'p T) -> R + Copy,
     ) -> Option<R> {
         section(self.handle.word()).or_else(|| self.slowly(section, held))
     }

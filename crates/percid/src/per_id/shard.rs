@@ -1,4 +1,39 @@
 //! A shard: its state and its value, and the guards of the threads that hold it.
+//!
+//! # A shard's memory
+//!
+//! Word 0 is the *state*: 0 if there is no value, [`READY`] if there is one that no
+//! thread holds, the negative token of the thread that makes the value, or the token of the thread
+//! that holds the shard. The value follows.
+//!
+//! # Proof of exclusion
+//!
+//! *Sections exclude each other*: a shard's ID belongs to one CPU at a time (see
+//! [`critical`](crate::critical)), and a section that another thread of this CPU interrupts is
+//! aborted.
+//!
+//! *Sections and holders.* A section works on a ready shard only, and never writes the state. A
+//! visitor changes the state from ready to its token, by an exchange, and fences all CPUs before it
+//! touches the value. A section that found the shard ready has committed or been aborted when the
+//! fence returns; one that starts later leaves. So no section commits while the visitor holds the
+//! shard. Its store of ready releases, and the load of a section acquires: sections see what the
+//! visitor did. With sections, no other thread holds an ID's shard: operations whose section cannot
+//! be done work on an extra shard.
+//!
+//! *The first value.* The section `acquire` changes the state from 0 to the negative token, for the
+//! ID of the running thread. Nothing else changes that state, and visitors leave it alone; so its
+//! plain store overwrites nothing. When the value is made, its maker stores ready.
+//!
+//! *Extra shards, and all shards of the atomic source* have no sections: every thread holds them by
+//! an exchange of the state, does the operation, and stores ready.
+//!
+//! *A value is never lent mutably*. Readers of other threads may look at any time. They see fields
+//! that change, which is why operations take only fields that are atomics.
+//!
+//! A thread holds at most one shard during an operation, for a few instructions in which it waits
+//! for nothing. A signal handler that interrupts them works on another extra shard. So no operation
+//! waits. Extra shards are never removed; there are at most as many as operations were ever in this
+//! state at once.
 
 use std::cell::UnsafeCell;
 use std::fmt;
