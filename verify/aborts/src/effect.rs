@@ -113,9 +113,12 @@ impl Effect<'_> {
 
     /// Checks that an operation with an uninterrupted try works on an ID's copy.
     fn needlessly_without_id(&self) -> Option<String> {
-        use Operation::{AppendLost, Pop, PopEmpty, PopFirst};
+        use Operation::{AppendLost, LinkPop, LinkPopEmpty, Pop, PopEmpty, PopFirst};
         // A popped item may come from the shared list, and a lost record was in no copy.
-        let indifferent = matches!(self.operation, Pop | PopEmpty | PopFirst | AppendLost);
+        let indifferent = matches!(
+            self.operation,
+            Pop | PopEmpty | PopFirst | LinkPop | LinkPopEmpty | AppendLost
+        );
         let stolen = self.script.iter().any(|step| step.injection.steals());
         let excused = indifferent || stolen || self.script.len() >= FEWEST_TRIES;
         (!excused && own(self.change.shared) != 0)

@@ -14,7 +14,7 @@ use crate::image::{Function, Image};
 use crate::section::decode;
 
 /// The functions that are compared.
-pub const FUNCTIONS: [&str; 9] = [
+pub const FUNCTIONS: [&str; 12] = [
     "percid_static_add",
     "percid_reference_add",
     "percid_histogram_record",
@@ -24,6 +24,9 @@ pub const FUNCTIONS: [&str; 9] = [
     "percid_stack_pop",
     "percid_ring_append",
     "percid_mask_mark",
+    "percid_word_add",
+    "percid_link_push",
+    "percid_link_pop",
 ];
 
 /// The functions that are compared in a build without critical sections, where they use atomic

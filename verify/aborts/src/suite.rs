@@ -21,7 +21,7 @@ use crate::tally::Tally;
 pub type Verdict = Result<String, String>;
 
 /// Operations that must fail with these injections, which lack the fence.
-const WITHOUT_FENCE: [(Operation, Injection); 8] = [
+const WITHOUT_FENCE: [(Operation, Injection); 11] = [
     (Operation::Reference, Injection::StealWithoutFence),
     (Operation::With, Injection::StealWithoutFence),
     (Operation::Push, Injection::StealWithoutFence),
@@ -30,6 +30,9 @@ const WITHOUT_FENCE: [(Operation, Injection); 8] = [
     (Operation::With, Injection::VisitWithoutFence),
     (Operation::Push, Injection::VisitWithoutFence),
     (Operation::Pop, Injection::VisitWithoutFence),
+    (Operation::WordAdd, Injection::StealWithoutFence),
+    (Operation::LinkPush, Injection::VisitWithoutFence),
+    (Operation::LinkPop, Injection::VisitWithoutFence),
 ];
 
 /// Number of findings that are shown.

@@ -383,7 +383,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         section: impl Fn(usize) -> Option<R> + Copy,
         held: impl Fn(&'p T) -> R + Copy,
     ) -> Option<R> {
-        section(self.handle.word()).or_else(|| self.slowly(section, held))
+        section(self.handle.word()).or_else(|| self.operate_slowly(section, held))
     }
 
     /// Returns the value in the shard that a section worked on; `None` if it was not done.

@@ -18,7 +18,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     /// atomic source, or an extra one. Returns `None` if there is no memory.
     #[cold]
     #[inline(never)]
-    pub(super) fn slowly<'p, R>(
+    pub(super) fn operate_slowly<'p, R>(
         &'p self,
         section: impl Fn(usize) -> Option<R>,
         held: impl Fn(&'p T) -> R,

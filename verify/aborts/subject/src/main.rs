@@ -32,6 +32,7 @@ mod stacks;
 mod structure;
 mod tallies;
 #[cfg(target_arch = "x86_64")]
+mod words;
 mod worker;
 
 use std::process::ExitCode;

@@ -22,6 +22,8 @@ pub enum Operation {
     TallyMany,
     /// `FloatCounter::add`.
     AddFloat,
+    /// `PerId::add`.
+    WordAdd,
     /// `Local::with` if the ID has a value.
     With,
     /// `Local::with` if it has none yet.
@@ -48,6 +50,12 @@ pub enum Operation {
     AppendFull,
     /// `Ring::append` to a full ring that keeps the oldest records: the loss is counted.
     AppendLost,
+    /// `PerId::push`.
+    LinkPush,
+    /// `PerId::pop` of an item.
+    LinkPop,
+    /// `PerId::pop` from an empty list.
+    LinkPopEmpty,
 
     /// A section of the subject's own without a fault, the model of the negative controls.
     Sound,
@@ -82,7 +90,7 @@ use Operation::*;
 
 impl Operation {
     /// The operations of percid.
-    pub const PERCID: [Operation; 22] = [
+    pub const PERCID: [Operation; 26] = [
         Static,
         Reference,
         Twice,
@@ -92,6 +100,7 @@ impl Operation {
         Tally,
         TallyMany,
         AddFloat,
+        WordAdd,
         With,
         WithFirst,
         Push,
@@ -105,6 +114,9 @@ impl Operation {
         AppendShort,
         AppendFull,
         AppendLost,
+        LinkPush,
+        LinkPop,
+        LinkPopEmpty,
     ];
 
     /// The subject's own operations that are right.

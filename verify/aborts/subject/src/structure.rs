@@ -6,7 +6,7 @@ use percid::testing::Stolen;
 use percid_subject::Operation;
 use percid_subject::board::{Answer, Board};
 
-use crate::{cells, counters, floats, histograms, lists, locals, rings, stacks, tallies};
+use crate::{cells, counters, floats, histograms, lists, locals, rings, stacks, tallies, words};
 
 /// A structure under examination.
 pub(crate) trait Structure: Sync {
@@ -48,9 +48,11 @@ pub(crate) fn of(operation: Operation) -> &'static dyn Structure {
         Record | RecordMany => &histograms::Histograms,
         Tally | TallyMany => &tallies::Tallies,
         AddFloat => &floats::Floats,
+        WordAdd => &words::Numbers,
         With | WithFirst => &locals::Locals,
         Push | PushFull | PushFirst | Pop | PopEmpty | PopFirst => &stacks::Stacks,
         Append | AppendWrapping | AppendShort | AppendFull | AppendLost => &rings::Rings,
+        LinkPush | LinkPop | LinkPopEmpty => &words::Nodes,
         SoundPush | SoundPop | SoundAppend | PushBeforeItem | PopBeforeItem | HeaderAsLeft => {
             &lists::Lists
         }

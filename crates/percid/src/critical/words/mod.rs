@@ -68,6 +68,9 @@ mod riscv64;
 #[macro_use]
 mod x86_64;
 
+#[allow(dead_code, reason = "only where there are no sections")]
+pub(crate) mod portable;
+
 /// The state of a shard that sections work on.
 pub(crate) const READY: i64 = 1;
 
@@ -230,7 +233,6 @@ with_sections! {
     word_sections!(table: TABLE);
 }
 without_sections! {
-    mod portable;
     pub(crate) use portable::{self as kernel, self as table};
 }
 
