@@ -83,7 +83,7 @@ pub(crate) const PUBLISHING: [Words; 7] = [
     Words::ready(What::StoreIfBoth),
     Words::ready(What::Copy(0, 21)),
     Words::ready(What::Push),
-    Words::ready(What::Pop),
+    Words { field: 0, ..Words::ready(What::Pop) },
 ];
 
 /// A result as one number, without the address of the shard.
