@@ -1,6 +1,7 @@
 //! The tests of this crate, in one program: linked once.
 
 mod cache;
+mod free_list;
 mod program;
 mod scratch;
 mod tracer;

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use super::shard::Shard;
-use super::slow::shard_at;
+use super::shard::{Shard, shard_at};
 use super::words::sealed::Bits;
 use super::{Bytes, Field, PerId, Pointer, Stored, Word};
 use crate::critical::MARKS;

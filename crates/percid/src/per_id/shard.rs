@@ -154,6 +154,17 @@ impl<T> Shard<T> {
     }
 }
 
+/// Returns the shard at an address.
+///
+/// # Safety
+///
+/// It is the address of a shard of `T` in a block whose object outlives the result. Its memory is
+/// open: it was zero at first, which is a shard without a value.
+pub(super) unsafe fn shard_at<'p, T>(address: usize) -> &'p Shard<T> {
+    // SAFETY: the caller's obligation.
+    unsafe { &*std::ptr::with_exposed_provenance(address) }
+}
+
 /// Returns the state of a shard whose value the calling thread is making.
 pub(super) fn making() -> i64 {
     -(thread::token() as i64)

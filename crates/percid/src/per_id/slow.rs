@@ -1,10 +1,9 @@
 //! The slow path of an operation: first use, no ID, an aborted section, a shard that is held.
 
 use std::ops::ControlFlow;
-use std::ptr::NonNull;
 
 use super::PerId;
-use super::shard::{Extra, Hold, NONE, READY, Shard, making};
+use super::shard::{Extra, Hold, NONE, READY, Shard, making, shard_at};
 use crate::arena::Block;
 use crate::critical::by_mark;
 use crate::handle::{self, Needs, State};
@@ -102,31 +101,6 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         // SAFETY: extras are not moved or unmapped until the object is dropped.
         Some(Hold { shard: unsafe { &extra.as_ref().shard } })
     }
-}
-
-impl<T, F> PerId<T, F> {
-    /// Returns the extra shards.
-    pub(super) fn extras(&self) -> impl Iterator<Item = &Shard<T>> {
-        let mut next = push_list::first(&self.extras);
-        std::iter::from_fn(move || {
-            // SAFETY: extras are not moved or unmapped until the object is dropped; `next` is never
-            // changed after the extra was published.
-            let extra = unsafe { NonNull::new(next)?.as_ref() };
-            next = extra.next;
-            Some(&extra.shard)
-        })
-    }
-}
-
-/// Returns the shard at an address.
-///
-/// # Safety
-///
-/// It is the address of a shard of `T` in a block whose object outlives the result. Its memory is
-/// open: it was zero at first, which is a shard without a value.
-pub(super) unsafe fn shard_at<'p, T>(address: usize) -> &'p Shard<T> {
-    // SAFETY: the caller's obligation.
-    unsafe { &*std::ptr::with_exposed_provenance(address) }
 }
 
 /// Holds the shard of the thread's hint, if it is ready: for the atomic source.

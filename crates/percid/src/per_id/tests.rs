@@ -5,8 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use std::ptr::{self, NonNull};
+
 use super::*;
 use crate::field;
+use crate::id::Source;
 use crate::sys::steps::{self, Fence, Step};
 
 fn sources() -> impl Iterator<Item = Source> {
@@ -391,6 +394,10 @@ fn a_value_whose_maker_panics_is_made_by_the_next_operation() {
 }
 
 #[test]
+#[cfg_attr(
+    not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))),
+    ignore = "mappings are refused on Linux only"
+)]
 fn without_memory_nothing_is_done() {
     let object = PerId::new(|| Word::new(0));
     let watching = steps::watch(|step| {

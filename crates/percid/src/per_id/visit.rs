@@ -5,8 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use super::PerId;
-use super::shard::{Extra, Held, Hold, NONE, READY, Shard, making};
-use super::slow::shard_at;
+use super::shard::{Extra, Held, Hold, NONE, READY, Shard, making, shard_at};
 use crate::arena::Block;
 use crate::backoff::Backoff;
 use crate::handle::State;

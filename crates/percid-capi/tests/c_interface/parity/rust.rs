@@ -138,6 +138,7 @@ impl Crate {
                 let variants = of.variants.iter().map(|variant| variant.ident.to_string());
                 of_type(variants.collect(), Vec::new(), &of.ident)
             }
+            Item::Trait(of) => of_type(Vec::new(), Vec::new(), &of.ident),
             other => panic!("{path}: {other:?} needs to be understood"),
         };
         Some((item, Public { path: path.to_owned(), kind }))

@@ -131,9 +131,9 @@ macro_rules! word_sections {
         ///
         /// # Safety
         ///
-        /// Of all of them: `word` is the address of a block of shards in the shared slot plus marks
-        /// as for [`add`](crate::critical::kernel::add), and all offsets are those of words inside
-        /// a shard.
+        /// For all functions: `word` is the address of a block of shards in the shared slot plus
+        /// marks as for [`add`](crate::critical::kernel::add), and all offsets are those of words
+        /// inside a shard.
         pub(crate) mod $source {
             use super::{CopyRequest, Outcome};
             use crate::critical::$mark;
