@@ -4,6 +4,15 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// A field of type `W` in values of type `T`: made by [`field!`](crate::field).
+///
+/// ```
+/// use percid::per_id::{Field, Word};
+///
+/// struct Shard {
+///     hits: Word,
+/// }
+/// const HITS: Field<Shard, Word> = percid::field!(Shard, hits);
+/// ```
 pub struct Field<T, W> {
     offset: usize,
     owner: PhantomData<fn(&T) -> &W>,
@@ -27,6 +36,16 @@ impl<T, W> Field<T, W> {
     }
 
     /// Returns the field of a value.
+    ///
+    /// ```
+    /// use percid::per_id::Word;
+    ///
+    /// struct Shard {
+    ///     hits: Word,
+    /// }
+    /// let shard = Shard { hits: Word::new(3) };
+    /// assert_eq!(percid::field!(Shard, hits).of(&shard).load(), 3);
+    /// ```
     #[inline(always)]
     pub fn of(self, value: &T) -> &W {
         // SAFETY: the value has this field, by the contract of `new`.
@@ -34,6 +53,10 @@ impl<T, W> Field<T, W> {
     }
 
     /// Returns the offset from the start of the value, in bytes.
+    ///
+    /// ```
+    /// assert_eq!(percid::field!((u32, [u8; 2]), 1).offset() % 2, 0);
+    /// ```
     #[inline(always)]
     pub const fn offset(self) -> usize {
         self.offset

@@ -11,6 +11,12 @@ use crate::critical::words::{CopyRequest, NOT_DONE, Outcome, word_section};
 use crate::handle::State;
 
 /// The error of an operation for whose first use there is no memory.
+///
+/// ```
+/// use percid::per_id::NoMemory;
+///
+/// assert_eq!(NoMemory.to_string(), "no memory for the value of an ID");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NoMemory;
 
@@ -24,6 +30,13 @@ impl std::error::Error for NoMemory {}
 
 /// The reason why a comparing operation has changed nothing. `V` is the type of the field's values,
 /// `O` that of the other field's.
+///
+/// ```
+/// use percid::per_id::Unchanged;
+///
+/// let seen: Unchanged<i64> = Unchanged::Differs(7);
+/// assert_eq!(seen.to_string(), "the field has the value 7");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unchanged<V, O = V> {
@@ -307,6 +320,27 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     /// Makes `item` the first of a list: `head` points to the first item, and the field `next` of
     /// each item to the one behind it.
     ///
+    /// ```
+    /// use percid::PerId;
+    /// use percid::per_id::{Field, Pointer};
+    /// use std::ptr::NonNull;
+    ///
+    /// struct Item(u32, Pointer<Item>);
+    ///
+    /// let lists = PerId::new(Pointer::null);
+    /// let item = NonNull::from(Box::leak(Box::new(Item(7, Pointer::null()))));
+    /// let next = percid::field!(Item, 1);
+    /// // SAFETY: the item is valid, and stays so until it is freed below.
+    /// unsafe { lists.push(Field::whole(), item, next) }?;
+    /// for list in lists.visit() {
+    ///     let item = list.load();
+    ///     list.store(std::ptr::null_mut());
+    ///     // SAFETY: the item was a box, and it is in no list any more.
+    ///     assert_eq!(unsafe { Box::from_raw(item) }.0, 7);
+    /// }
+    /// # Ok::<(), percid::per_id::NoMemory>(())
+    /// ```
+    ///
     /// # Safety
     ///
     /// The item is valid, and in no list. It stays valid and unmoved until it was popped, or taken
@@ -342,6 +376,18 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     }
 
     /// Takes the first item out of a list; `None` if the list of this value is empty.
+    ///
+    /// ```
+    /// use percid::PerId;
+    /// use percid::per_id::{Field, Pointer};
+    ///
+    /// struct Item(u32, Pointer<Item>);
+    ///
+    /// let lists = PerId::new(Pointer::<Item>::null);
+    /// // SAFETY: nothing was pushed.
+    /// assert!(unsafe { lists.pop(Field::whole(), percid::field!(Item, 1)) }?.is_none());
+    /// # Ok::<(), percid::per_id::NoMemory>(())
+    /// ```
     ///
     /// # Safety
     ///

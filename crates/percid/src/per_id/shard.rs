@@ -184,6 +184,16 @@ impl<T> Drop for Hold<'_, T> {
 
 /// A value that a [`Visit`](super::Visit) has taken away from its ID, until this is dropped: no
 /// operation changes it.
+///
+/// ```
+/// let words = percid::PerId::new(|| percid::per_id::Word::new(1));
+/// words.add(percid::per_id::Field::whole(), 1)?;
+/// for word in words.visit() {
+///     println!("ID {:?} had {}", word.id(), word.load());
+///     word.store(0);
+/// }
+/// # Ok::<(), percid::per_id::NoMemory>(())
+/// ```
 pub struct Held<'p, T> {
     pub(super) hold: Hold<'p, T>,
     pub(super) id: Option<u32>,
@@ -193,6 +203,11 @@ pub struct Held<'p, T> {
 
 impl<T> Held<'_, T> {
     /// Returns the ID of the value; `None` if it belongs to no ID.
+    ///
+    /// ```
+    /// let words = percid::PerId::new(|| percid::per_id::Word::new(1));
+    /// assert!(words.visit().all(|word| word.id().is_some()));
+    /// ```
     pub fn id(&self) -> Option<u32> {
         self.id
     }

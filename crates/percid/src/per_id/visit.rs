@@ -62,6 +62,14 @@ impl<T: Send + Sync, F> PerId<T, F> {
 ///   longer; and those of all IDs if the process has entered a sandbox that refuses `membarrier`
 ///   since its first use.
 /// * **Cost**: one fence, about 10 us, for every 64 IDs. Not async-signal-safe.
+///
+/// ```
+/// let words = percid::PerId::new(|| percid::per_id::Word::new(1));
+/// words.add(percid::per_id::Field::whole(), 1)?;
+/// let sum: i64 = words.visit().map(|word| word.load()).sum();
+/// assert_eq!(sum, 2);
+/// # Ok::<(), percid::per_id::NoMemory>(())
+/// ```
 pub struct Visit<'p, T, F = fn() -> T> {
     held: Batch<'p, T>,
     /// The IDs that have not been taken away yet; `None` if all have.

@@ -9,6 +9,12 @@ use crate::sys::atomic::{
 };
 
 /// A 64-bit number in a value of [`PerId`](crate::PerId).
+///
+/// ```
+/// let words = percid::PerId::new(|| percid::per_id::Word::new(5));
+/// assert_eq!(words.add(percid::per_id::Field::whole(), 1)?.load(), 6);
+/// # Ok::<(), percid::per_id::NoMemory>(())
+/// ```
 #[repr(transparent)]
 #[derive(Default)]
 pub struct Word(AtomicI64);
@@ -25,6 +31,10 @@ impl Word {
 
     /// Returns the number. It sees everything that was written before the operation that stored it,
     /// except for [`add`](crate::PerId::add).
+    ///
+    /// ```
+    /// assert_eq!(percid::per_id::Word::new(7).load(), 7);
+    /// ```
     #[inline(always)]
     pub fn load(&self) -> i64 {
         self.0.load(Acquire)
@@ -32,6 +42,12 @@ impl Word {
 
     /// Stores a number, as the holder of the shard (see [`Held`](crate::per_id::Held)). An operation
     /// of another thread may overwrite it, and may be overwritten, if this thread does not hold it.
+    ///
+    /// ```
+    /// let word = percid::per_id::Word::new(7);
+    /// word.store(8);
+    /// assert_eq!(word.load(), 8);
+    /// ```
     #[inline(always)]
     pub fn store(&self, value: i64) {
         self.0.store(value, Release);
@@ -45,11 +61,23 @@ impl fmt::Debug for Word {
 }
 
 /// A pointer in a value of [`PerId`](crate::PerId), or in an item of its lists.
+///
+/// ```
+/// let lists = percid::PerId::new(percid::per_id::Pointer::<u64>::null);
+/// assert_eq!(lists.iter().count(), 0);
+/// ```
 #[repr(transparent)]
 pub struct Pointer<N>(AtomicPtr<N>);
 
 impl<N> Pointer<N> {
     /// Creates a pointer.
+    ///
+    /// ```
+    /// use percid::per_id::Pointer;
+    ///
+    /// let mut number = 7;
+    /// assert_eq!(Pointer::new(&mut number).load(), &raw mut number);
+    /// ```
     pub const fn new(value: *mut N) -> Pointer<N> {
         Pointer(AtomicPtr::new(value))
     }
@@ -64,12 +92,22 @@ impl<N> Pointer<N> {
     }
 
     /// Returns the pointer. The thread sees what was written before the operation that stored it.
+    ///
+    /// ```
+    /// assert!(percid::per_id::Pointer::<u8>::null().load().is_null());
+    /// ```
     #[inline(always)]
     pub fn load(&self) -> *mut N {
         self.0.load(Acquire)
     }
 
     /// Stores a pointer, as [`Word::store`] does.
+    ///
+    /// ```
+    /// let (mut number, pointer) = (7, percid::per_id::Pointer::null());
+    /// pointer.store(&mut number);
+    /// assert_eq!(pointer.load(), &raw mut number);
+    /// ```
     #[inline(always)]
     pub fn store(&self, value: *mut N) {
         self.0.store(value, Release);
@@ -90,6 +128,11 @@ impl<N> fmt::Debug for Pointer<N> {
 
 /// Bytes in a value of [`PerId`](crate::PerId), the destination of a
 /// [copy](crate::PerId::copy_then_store_if).
+///
+/// ```
+/// let bytes = percid::per_id::Bytes::<4>::new();
+/// assert_eq!(format!("{bytes:?}"), "4 bytes");
+/// ```
 #[repr(C, align(8))]
 pub struct Bytes<const LENGTH: usize>(UnsafeCell<[u8; LENGTH]>);
 
@@ -98,6 +141,12 @@ unsafe impl<const LENGTH: usize> Sync for Bytes<LENGTH> {}
 
 impl<const LENGTH: usize> Bytes<LENGTH> {
     /// Creates zeros.
+    ///
+    /// ```
+    /// let bytes = percid::per_id::Bytes::<4>::new();
+    /// let mut read = [1; 4];
+    /// assert!(bytes.read(0, &mut read) && read == [0; 4]);
+    /// ```
     pub const fn new() -> Bytes<LENGTH> {
         Bytes(UnsafeCell::new([0; LENGTH]))
     }
@@ -153,6 +202,14 @@ impl<const LENGTH: usize> fmt::Debug for Bytes<LENGTH> {
 }
 
 /// A field that an operation compares and stores: a [`Word`] or a [`Pointer`].
+///
+/// ```
+/// use percid::per_id::{Pointer, Stored, Word};
+///
+/// fn is_stored<W: Stored>() {}
+/// is_stored::<Word>();
+/// is_stored::<Pointer<u8>>();
+/// ```
 pub trait Stored: sealed::Bits {}
 
 impl Stored for Word {}
@@ -162,6 +219,7 @@ pub(super) mod sealed {
     use super::{Pointer, Relaxed, Word};
 
     /// The bits of a field, for sections.
+    #[doc(hidden)]
     pub trait Bits {
         /// The value of the field.
         type Value: Copy + PartialEq;
