@@ -408,3 +408,27 @@ fn without_memory_nothing_is_done() {
     drop(watching);
     assert_eq!(object.add(Field::whole(), 1).map(Word::load), Ok(1));
 }
+
+/// While a value is made, the thread that makes it finds none, and its operations use another.
+#[test]
+fn a_value_is_not_seen_before_it_is_made() {
+    use std::sync::OnceLock;
+    static OBJECT: OnceLock<PerId<Word>> = OnceLock::new();
+    static DEPTH: AtomicUsize = AtomicUsize::new(0);
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    let make = || {
+        let object = OBJECT.get().expect("it is used after it was stored");
+        if DEPTH.fetch_add(1, Relaxed) == 0 {
+            SEEN.store(object.iter().count(), Relaxed);
+            object.add(Field::whole(), 10).expect("memory");
+        }
+        Word::new(100)
+    };
+    let Ok(object) = PerId::with_source(Source::Table, make as fn() -> Word) else { return };
+    let object = OBJECT.get_or_init(|| object);
+    object.add(Field::whole(), 1).expect("memory");
+    assert_eq!(SEEN.load(Relaxed), 0);
+    let mut values: Vec<i64> = object.iter().map(|(_, word)| word.load()).collect();
+    values.sort_unstable();
+    assert_eq!(values, [101, 110]);
+}
