@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use std::ptr::{self, NonNull};
 
+use super::shard::{NONE, shard_at};
 use super::*;
 use crate::field;
+use crate::handle::State;
 use crate::id::Source;
 use crate::sys::steps::{self, Fence, Step};
 
@@ -388,6 +390,12 @@ fn a_value_whose_maker_panics_is_made_by_the_next_operation() {
         let add = || object.add(Field::whole(), 1).map(Word::load);
         assert!(catch_unwind(AssertUnwindSafe(add)).is_err());
         assert_eq!(object.iter().count(), 0, "{source}");
+        let State::Claimed(block, Some(source)) = object.handle.state() else { panic!("{source}") };
+        for id in 0..source.id_count() {
+            // SAFETY: the block of this object; the memory of every ID that was used is open.
+            let state = unsafe { shard_at::<Word>(block.of_id(id)) }.state();
+            assert_eq!(state, NONE, "{source}: ID {id}");
+        }
         panics.store(false, Relaxed);
         assert_eq!(add(), Ok(1), "{source}");
     }
