@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use super::rows::of_row;
 use super::{Column, Contract, Fences, sources};
 use crate::arena;
+use crate::critical::FAST_PATH;
 use crate::id::{Source, table};
+use crate::retry::RETRY_LIMIT;
 use crate::sys::affinity::{self, Affinity};
 use crate::sys::steps::{self, Fence, Step};
 use crate::sys::{MAX_CPUS, errno, holder, set_errno, thread};
@@ -25,6 +27,7 @@ columns! {
     "lost-races": lost_races,
     "errno": errno_is_kept,
     "work": work,
+    "tries": tries,
     "handler": handler,
     "fork": fork,
     "refusal": refusal,
@@ -134,8 +137,8 @@ fn lost_races<R: Contract>() {
 
 /// Returns `true` if the kernel may refuse the step.
 fn is_refusable(step: Step) -> bool {
-    use Step::{BlockSignals, Insert, LookAtCompanion, Remove, Wait};
-    !matches!(step, BlockSignals | Insert(_) | Remove(_) | LookAtCompanion | Wait)
+    use Step::{BlockSignals, Insert, LookAtCompanion, Remove, Try, Wait};
+    !matches!(step, BlockSignals | Insert(_) | Remove(_) | LookAtCompanion | Wait | Try)
 }
 
 fn errno_is_kept<R: Contract>() {
@@ -223,6 +226,30 @@ fn work<R: Contract>() {
         let place = std::cell::Cell::new(Some(object));
         assert_eq!(count(&|| drop(place.take())), [0; 3], "{source}: a drop");
     }
+}
+
+/// All critical sections fail, as in a debugger that single-steps, although the thread has an ID.
+fn tries<R: Contract>() {
+    static TRIES: AtomicU64 = AtomicU64::new(0);
+    if R::IDS.is_err() || Source::Table.prepare().is_err() {
+        return;
+    }
+    let object = R::with(Source::Table).expect("memory");
+    put(&object, 1);
+    let of_table = FAST_PATH.table.load(Relaxed);
+    let no_ids = Box::leak(vec![0u32; MAX_CPUS].into_boxed_slice());
+    FAST_PATH.set_table(no_ids.as_mut_ptr().cast());
+    let watching = steps::watch(|step| {
+        TRIES.fetch_add(u64::from(step == Step::Try), Relaxed);
+        None
+    });
+    for n in 1..=PUTS {
+        put(&object, 1);
+        assert_eq!(TRIES.load(Relaxed), n * RETRY_LIMIT as u64, "tries of {n} puts");
+    }
+    drop(watching);
+    FAST_PATH.set_table(of_table);
+    check_count(&object, PUTS + 1, "those without a section");
 }
 
 /// The object that the handler uses; `PUT_IN_HANDLER` is the number of its puts that succeeded.

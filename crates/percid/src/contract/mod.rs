@@ -179,6 +179,11 @@ fn work_is_bounded_by_counts() {
 }
 
 #[test]
+fn tries_are_counted_and_bounded() {
+    check("tries");
+}
+
+#[test]
 fn a_signal_handler_may_use_it_and_interrupt_its_first_use() {
     check("handler");
 }

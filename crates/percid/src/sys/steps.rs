@@ -33,6 +33,8 @@ pub(crate) enum Step {
     Open,
     /// Open the memory of this ID.
     OpenId(u32),
+    /// Try a critical section, or what stands in for it.
+    Try,
     /// Make this ID a member of a set.
     Insert(u32),
     /// Remove it from the members.
