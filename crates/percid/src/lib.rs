@@ -49,6 +49,8 @@ mod sys;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod texts;
 mod update;
 mod visit_lock;
 #[cfg(test)]

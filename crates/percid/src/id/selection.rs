@@ -181,6 +181,31 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(any(miri, percid_elsewhere))))]
+    fn what_is_requested_is_used_or_a_message_says_why_not() {
+        let said_for = |value: &std::ffi::CStr, body: fn()| {
+            stderr::said_by(|| {
+                // SAFETY: this is a child with one thread.
+                unsafe { libc::setenv(c"PERCID_SOURCE".as_ptr(), value.as_ptr(), 1) };
+                body();
+            })
+        };
+        let report = || stderr::say(format_args!("{:?}", decide()));
+        let text = said_for(c"atomic", report);
+        assert!(text.contains("source: Atomic, reason: Requested"), "{text}");
+        let text = said_for(c"", report);
+        assert!(text.lines().count() == 1 && !text.contains("Requested"), "{text}");
+        let text = said_for(c"none", report);
+        assert!(text.starts_with("percid: PERCID_SOURCE=\"none\" ignored: no such"), "{text}");
+        assert!(text.lines().count() == 2 && !text.contains("Requested"), "{text}");
+        let text = said_for(c"", || {
+            on_request(Source::Kernel, Err(SourceError::NoMemory), || None);
+        });
+        let expected = "percid: PERCID_SOURCE=kernel is not possible: no address space";
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
     fn while_the_probe_rests_nothing_is_decided_and_what_was_decided_stays() {
         let place = TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
         assert_eq!(get_from(&place, || true, || unreachable!("it rests")), None);
