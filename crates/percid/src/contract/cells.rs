@@ -12,7 +12,7 @@ use crate::id::{Source, table};
 use crate::retry::RETRY_LIMIT;
 use crate::sys::affinity::{self, Affinity};
 use crate::sys::steps::{self, Fence, Step};
-use crate::sys::{MAX_CPUS, errno, holder, set_errno, thread};
+use crate::sys::{MAX_CPUS, child, errno, holder, set_errno, thread};
 
 macro_rules! columns {
     ($($name:literal: $cell:ident),* $(,)?) => {
@@ -304,30 +304,11 @@ fn handler<R: Contract>() {
     }
 }
 
-/// Starts a child of `fork` that runs `body` and ends.
-fn begin_child(body: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: this process has no other thread that uses anything; the child exits at once.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let right = catch_unwind(AssertUnwindSafe(body)).is_ok();
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(if right { 0 } else { 9 }) };
-    }
-    child
-}
-
-fn assert_ends_well(child: libc::pid_t) {
-    let mut status = 0;
-    // SAFETY: `status` is a valid place.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0, "the child");
-}
-
 fn fork<R: Contract>() {
     for source in sources() {
         let object = R::with(source).expect("memory");
         put(&object, 5);
-        let child = begin_child(|| {
+        let child = child::begin(|| {
             put(&object, 3);
             assert_eq!(object.count(), 8, "{source}");
             let other = R::fresh();
@@ -335,7 +316,7 @@ fn fork<R: Contract>() {
             assert_eq!(other.count(), 2);
         });
         put(&object, 1);
-        assert_ends_well(child);
+        child::assert_ends_well(child);
         assert_eq!(object.count(), 6, "{source}: what the child did is its own");
     }
 }
@@ -357,11 +338,11 @@ fn refusal<R: Contract>() {
         ("fences", |step| matches!(step, Step::Membarrier(Fence::OfAll | Fence::OfCpu(_)))),
     ];
     for (what, is_wanted) in kinds {
-        assert_ends_well(begin_child(|| {
+        child::run(|| {
             for source in [None, Some(Source::Table), Some(Source::Atomic)] {
                 refused::<R>(what, is_wanted, source);
             }
-        }));
+        });
     }
 }
 

@@ -405,3 +405,16 @@ fn values_are_aligned() {
     assert_eq!(local.with(address) % 256, 0);
     assert_eq!(local.with(|_| local.with(address)) % 256, 0);
 }
+
+/// Objects of C have no function: their values are zeros.
+#[test]
+fn values_without_a_function_are_zeros() {
+    let mut local: Local<[u64; 3]> = Local::new(|| [7; 3]);
+    local.make = None;
+    local.with(|value| value[1] = 5);
+    let mut values = Vec::new();
+    local.with(|_| local.with(|value| values.push(*value)));
+    local.for_each(|value| values.push(*value));
+    assert!(values.contains(&[0, 5, 0]) && values.contains(&[0; 3]), "{values:?}");
+    assert!(values.iter().all(|value| [[0; 3], [0, 5, 0]].contains(value)), "{values:?}");
+}

@@ -303,3 +303,21 @@ fn no_object_is_lent_to_two() {
         });
     }
 }
+
+#[test]
+fn slabs_are_the_memory_of_their_pool_and_percids_own() {
+    let (pool, other) = (pool(1 << 15, 8), pool(8, 8));
+    assert_eq!(pool.slabs(), []);
+    let objects: Vec<_> = (0..20).map(|_| get(&pool).addr().get()).collect();
+    let elsewhere = get(&other).addr().get();
+    let slabs = pool.slabs();
+    assert!(slabs.len() > 1);
+    for object in objects {
+        let end = object + (1 << 15);
+        assert!(slabs.iter().any(|slab| slab.start < object && end <= slab.end));
+        assert_eq!(crate::own_memory_in(&(object..end)), Some(object));
+    }
+    assert!(!slabs.iter().any(|slab| slab.contains(&elsewhere)));
+    let known: Vec<_> = slab::all_slabs().collect();
+    assert!(slabs.iter().all(|slab| known.contains(slab)));
+}
