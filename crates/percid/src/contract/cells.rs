@@ -1,7 +1,10 @@
 //! The columns: the tests of each structure.
 
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::rows::of_row;
@@ -11,6 +14,7 @@ use crate::critical::FAST_PATH;
 use crate::id::{Source, table};
 use crate::retry::RETRY_LIMIT;
 use crate::sys::affinity::{self, Affinity};
+use crate::sys::race_detector;
 use crate::sys::steps::{self, Fence, Step};
 use crate::sys::{MAX_CPUS, child, errno, holder, set_errno, thread};
 
@@ -28,6 +32,7 @@ columns! {
     "errno": errno_is_kept,
     "work": work,
     "tries": tries,
+    "announced": announced,
     "handler": handler,
     "fork": fork,
     "refusal": refusal,
@@ -137,8 +142,9 @@ fn lost_races<R: Contract>() {
 
 /// Returns `true` if the kernel may refuse the step.
 fn is_refusable(step: Step) -> bool {
-    use Step::{BlockSignals, Insert, LookAtCompanion, Remove, Try, Wait};
-    !matches!(step, BlockSignals | Insert(_) | Remove(_) | LookAtCompanion | Wait | Try)
+    use Step::{Acquire, BlockSignals, Insert, LookAtCompanion, Release, Remove, Try, Wait};
+    let is_own = matches!(step, Insert(_) | Remove(_) | Wait | Try | Release(_) | Acquire(_));
+    !is_own && !matches!(step, BlockSignals | LookAtCompanion)
 }
 
 fn errno_is_kept<R: Contract>() {
@@ -223,7 +229,7 @@ fn work<R: Contract>() {
         let [memory, waits, fences] = count(&|| _ = object.count());
         assert_eq!((memory, waits), (0, 0), "{source}: memory and waits of a reading");
         assert!(fences <= 1, "{source}: {fences} fences of a reading");
-        let place = std::cell::Cell::new(Some(object));
+        let place = Cell::new(Some(object));
         assert_eq!(count(&|| drop(place.take())), [0; 3], "{source}: a drop");
     }
 }
@@ -250,6 +256,32 @@ fn tries<R: Contract>() {
     drop(watching);
     FAST_PATH.set_table(of_table);
     check_count(&object, PUTS + 1, "those without a section");
+}
+
+/// A detector is told about each put before it happens, and about the same one when it is counted.
+fn announced<R: Contract>() {
+    race_detector::pretend();
+    for source in sources() {
+        let object = R::with(source).expect("memory");
+        let acquired = Rc::new(Cell::new(0));
+        let (count, mut released) = (Rc::clone(&acquired), HashSet::new());
+        // The first to take a lock finds that nothing was released before.
+        put(&object, 1);
+        object.count();
+        let watching = steps::watch(move |step| {
+            match step {
+                Step::Release(key) => _ = released.insert(key),
+                Step::Acquire(key) if released.contains(&key) => count.set(count.get() + 1),
+                _ => {}
+            }
+            None
+        });
+        put(&object, PUTS);
+        object.count();
+        drop(watching);
+        let is_told = acquired.get() > 0;
+        assert_eq!(is_told, R::HANDS_OVER.is_ok(), "{source}: {acquired:?}");
+    }
 }
 
 /// The object that the handler uses; `PUT_IN_HANDLER` is the number of its puts that succeeded.

@@ -42,6 +42,13 @@ pub(crate) fn is_present() -> bool {
     }
 }
 
+/// Makes the library behave as under a detector from now on.
+#[cfg(test)]
+#[allow(dead_code, reason = "for tests of Linux with sections")]
+pub(crate) fn pretend() {
+    WATCHER.store(THREAD_SANITIZER, Relaxed);
+}
+
 /// Returns `true` if the detector is ThreadSanitizer.
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) fn is_thread_sanitizer() -> bool {
@@ -53,6 +60,8 @@ pub(crate) fn is_thread_sanitizer() -> bool {
 #[inline]
 pub(crate) fn release(key: usize) {
     if is_present() {
+        #[cfg(test)]
+        crate::sys::steps::at(crate::sys::steps::Step::Release(key));
         announce(key, calls::tsan_release, calls::HAPPENS_BEFORE);
     }
 }
@@ -61,6 +70,8 @@ pub(crate) fn release(key: usize) {
 #[inline]
 pub(crate) fn acquire(key: usize) {
     if is_present() {
+        #[cfg(test)]
+        crate::sys::steps::at(crate::sys::steps::Step::Acquire(key));
         announce(key, calls::tsan_acquire, calls::HAPPENS_AFTER);
     }
 }

@@ -35,6 +35,9 @@ pub(crate) enum Step {
     OpenId(u32),
     /// Try a critical section, or what stands in for it.
     Try,
+    /// Announce to a race detector that what has this key is handed over: before, and after.
+    Release(usize),
+    Acquire(usize),
     /// Make this ID a member of a set.
     Insert(u32),
     /// Remove it from the members.
