@@ -193,6 +193,7 @@ fn pause_ms(tries: u32) -> u64 {
 /// Returns `true` if this kernel may be one that does not abort: the faulty range, whose end
 /// distributions move, and the candidates of 7.1. Not inlined: the release takes 400 bytes of a
 /// stack that the probe may need.
+// #[gamma::skip(reason = "of other processors")]
 #[inline(never)]
 fn is_in_doubt() -> bool {
     cfg!(not(target_arch = "x86_64")) && process::Release::running().is_none_or(may_be_faulty)

@@ -235,8 +235,12 @@ fn how_much_of_an_area_is_in_use() {
     assert_eq!(has_mm_cid(Libc), feature_size() >= 28);
     // Before Linux 6.3; 6.3 on; larger areas.
     assert_eq!([20, 28, 32].map(holds_mm_cid), [false, true, true]);
-    assert_eq!((RseqMode::of(0), RseqMode::of(33)), (None, Some(RseqMode::Fast)));
-    assert_ne!(RseqMode::of(32), Some(RseqMode::Fast));
+    assert_eq!([0, 20, 28, 32, 33].map(usable), [20, 20, 28, 32, 32]);
+    let modes = [(0, 64), (33, 33), (32, 33), (32, 32), (32, 0)];
+    let [fast, compatible] = [RseqMode::Fast, RseqMode::Compatible].map(Some);
+    let single = Some(RseqMode::Single);
+    let of = |(registered, size)| RseqMode::of(registered, size);
+    assert_eq!(modes.map(of), [None, fast, compatible, single, single]);
 }
 
 /// In a child, whose registration is another one from then on.
