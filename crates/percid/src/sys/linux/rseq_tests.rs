@@ -230,8 +230,8 @@ fn an_area_that_was_never_registered_says_so() {
 #[test]
 fn how_much_of_an_area_is_in_use() {
     assert_eq!((usable_size(Occupied), has_mm_cid(Occupied)), (0, false));
-    let usable = usable_size(Libc);
-    assert!((20..=32).contains(&usable));
+    let in_use = usable_size(Libc);
+    assert!((20..=32).contains(&in_use));
     assert_eq!(has_mm_cid(Libc), feature_size() >= 28);
     // Before Linux 6.3; 6.3 on; larger areas.
     assert_eq!([20, 28, 32].map(holds_mm_cid), [false, true, true]);
