@@ -260,6 +260,7 @@ impl Contract for Values {
 }
 
 impl Contract for Words {
+    const HANDS_OVER: Cell<()> = Ok(());
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
