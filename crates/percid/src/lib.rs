@@ -34,6 +34,13 @@ mod local;
 pub mod machine;
 mod mask;
 mod membership;
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(any(miri, percid_elsewhere))
+))]
+mod membership_tests;
 mod own_memory;
 pub mod per_id;
 pub mod pool;

@@ -110,34 +110,3 @@ pub(crate) fn remove(set: &IdSet, id: u32) {
     set.remove(id);
     barrier(SeqCst);
 }
-
-#[cfg(all(
-    test,
-    target_os = "linux",
-    target_pointer_width = "64",
-    not(any(miri, percid_elsewhere))
-))]
-mod tests {
-    use super::*;
-    use crate::sys::steps::{self, Fence, Step};
-
-    #[test]
-    fn nothing_is_taken_without_the_fence() {
-        let words = [0, 6, 1 << 63].map(AtomicU64::new);
-        let left = || words.each_ref().map(|word| word.load(Relaxed));
-        let answering = |answer| {
-            steps::watch(move |step| {
-                assert!(matches!(step, Step::Membarrier(Fence::OfAll)), "{step:?}");
-                Some(answer)
-            })
-        };
-        let watching = answering(Err(libc::EINVAL));
-        assert_eq!((take(&words), left()), ([0; 3], [0, 6, 1 << 63]));
-        drop(watching);
-        let watching = answering(Ok(()));
-        assert_eq!((take(&words), left()), ([0, 6, 1 << 63], [0; 3]));
-        drop(watching);
-        let _watching = steps::watch(|step| panic!("{step:?} for nothing"));
-        assert_eq!(take(&words), [0; 3]);
-    }
-}

@@ -583,7 +583,7 @@ mod tests {
 
     /// Asks in a child, which has not probed this kernel, after the state and the override were
     /// stored. A probe without a result is repeated.
-    #[cfg(not(miri))]
+    #[cfg(not(any(miri, percid_portable)))]
     fn asked(spoilt: Spoilt, known: u32, next_try_ms: u64, check: fn(Result<(), SourceError>)) {
         crate::sys::child::run(|| {
             super::super::spoilt::SPOILT.store(spoilt as u32, Relaxed);
