@@ -255,6 +255,7 @@ impl Buckets {
     }
 }
 
+// #[gamma::skip(reason = "of the suites in verify/: it is not built with the crate's own tests")]
 #[cfg(feature = "testing")]
 impl Buckets {
     /// Returns the count of a bucket in the shard of an ID.

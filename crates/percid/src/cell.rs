@@ -23,6 +23,7 @@ const ADDITIONS_PER_HINT: usize = 4096;
 /// `word` is the word of a structure's handle, plus the offset of a word in its block.
 #[inline(always)]
 pub(crate) unsafe fn add_fast(word: usize, n: i64) -> bool {
+    // #[gamma::skip(cond, reason = "of other processors")]
     if critical::EXIST {
         // SAFETY: the caller passes the word of a handle plus an offset; a handle gets its mark
         // after the source has been prepared.

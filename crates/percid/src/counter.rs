@@ -204,6 +204,7 @@ impl Counter {
     }
 }
 
+// #[gamma::skip(reason = "of the suites in verify/: it is not built with the crate's own tests")]
 #[cfg(feature = "testing")]
 impl Counter {
     /// Returns the word of an ID of this counter's source.

@@ -34,6 +34,13 @@ mod local;
 pub mod machine;
 mod mask;
 mod membership;
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(any(miri, percid_elsewhere))
+))]
+mod membership_tests;
 mod own_memory;
 pub mod per_id;
 pub mod pool;
@@ -49,6 +56,8 @@ mod sys;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod texts;
 mod update;
 mod visit_lock;
 #[cfg(test)]

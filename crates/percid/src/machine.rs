@@ -187,7 +187,7 @@ fn read_rseq() -> Rseq {
     Rseq {
         registration,
         registered_size,
-        mode: RseqMode::of(registered_size),
+        mode: RseqMode::of(registered_size, rseq::feature_size()),
         max_own_size: rseq::MAX_OWN_SIZE,
         feature_size: rseq::feature_size(),
         align: rseq::alignment(),

@@ -18,6 +18,8 @@ pub(crate) fn retry<R>(
     recover: impl Fn() -> Option<ControlFlow<R>>,
 ) -> Option<R> {
     for _ in 0..RETRY_LIMIT {
+        #[cfg(test)]
+        crate::sys::steps::at(crate::sys::steps::Step::Try);
         let result = section();
         if result.is_some() {
             return result;

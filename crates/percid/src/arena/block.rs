@@ -478,6 +478,37 @@ mod tests {
         }
     }
 
+    /// Another thread stores its page of small blocks while one opens its own.
+    #[test]
+    fn a_page_that_comes_second_is_free() {
+        struct Racing<'p>(Anywhere, &'p Places, Cell<Option<Place>>);
+
+        impl Ground for Racing<'_> {
+            fn open(&self, extent: usize, end: usize) -> bool {
+                if self.2.get().is_none() {
+                    self.2.set(self.1.claim(0, &self.0));
+                }
+                self.0.open(extent, end)
+            }
+
+            fn word(&self, place: Place) -> &AtomicI64 {
+                self.0.word(place)
+            }
+
+            fn bits(&self, place: Place) -> &AtomicU64 {
+                self.0.bits(place)
+            }
+        }
+
+        let (places, ground) = places();
+        let ground = Racing(ground, &places, Cell::new(None));
+        let mine = places.claim(0, &ground).expect("room");
+        let first = ground.2.get().expect("room");
+        assert_eq!((first as usize % PAGE, mine), (0, first + WORD as Place));
+        let all = places.next.load(Relaxed) - FIRST;
+        assert_eq!(freed(&places, &ground.0), all - PAGE as u64, "one page is in use");
+    }
+
     #[test]
     fn small_blocks_fill_a_page_of_their_own() {
         let (places, ground) = places();

@@ -1,16 +1,22 @@
 //! The columns: the tests of each structure.
 
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::rows::of_row;
 use super::{Column, Contract, Fences, sources};
 use crate::arena;
+use crate::critical::FAST_PATH;
 use crate::id::{Source, table};
+use crate::retry::RETRY_LIMIT;
 use crate::sys::affinity::{self, Affinity};
+use crate::sys::race_detector;
 use crate::sys::steps::{self, Fence, Step};
-use crate::sys::{MAX_CPUS, errno, holder, set_errno, thread};
+use crate::sys::{MAX_CPUS, child, errno, holder, set_errno, thread};
 
 macro_rules! columns {
     ($($name:literal: $cell:ident),* $(,)?) => {
@@ -25,6 +31,8 @@ columns! {
     "lost-races": lost_races,
     "errno": errno_is_kept,
     "work": work,
+    "tries": tries,
+    "announced": announced,
     "handler": handler,
     "fork": fork,
     "refusal": refusal,
@@ -134,8 +142,9 @@ fn lost_races<R: Contract>() {
 
 /// Returns `true` if the kernel may refuse the step.
 fn is_refusable(step: Step) -> bool {
-    use Step::{BlockSignals, Insert, LookAtCompanion, Remove, Wait};
-    !matches!(step, BlockSignals | Insert(_) | Remove(_) | LookAtCompanion | Wait)
+    use Step::{Acquire, BlockSignals, Insert, LookAtCompanion, Release, Remove, Try, Wait};
+    let is_own = matches!(step, Insert(_) | Remove(_) | Wait | Try | Release(_) | Acquire(_));
+    !is_own && !matches!(step, BlockSignals | LookAtCompanion)
 }
 
 fn errno_is_kept<R: Contract>() {
@@ -220,8 +229,58 @@ fn work<R: Contract>() {
         let [memory, waits, fences] = count(&|| _ = object.count());
         assert_eq!((memory, waits), (0, 0), "{source}: memory and waits of a reading");
         assert!(fences <= 1, "{source}: {fences} fences of a reading");
-        let place = std::cell::Cell::new(Some(object));
+        let place = Cell::new(Some(object));
         assert_eq!(count(&|| drop(place.take())), [0; 3], "{source}: a drop");
+    }
+}
+
+/// All critical sections fail, as in a debugger that single-steps, although the thread has an ID.
+fn tries<R: Contract>() {
+    static TRIES: AtomicU64 = AtomicU64::new(0);
+    if R::IDS.is_err() || Source::Table.prepare().is_err() {
+        return;
+    }
+    let object = R::with(Source::Table).expect("memory");
+    put(&object, 1);
+    let of_table = FAST_PATH.table.load(Relaxed);
+    let no_ids = Box::leak(vec![0u32; MAX_CPUS].into_boxed_slice());
+    FAST_PATH.set_table(no_ids.as_mut_ptr().cast());
+    let watching = steps::watch(|step| {
+        TRIES.fetch_add(u64::from(step == Step::Try), Relaxed);
+        None
+    });
+    for n in 1..=PUTS {
+        put(&object, 1);
+        assert_eq!(TRIES.load(Relaxed), n * RETRY_LIMIT as u64, "tries of {n} puts");
+    }
+    drop(watching);
+    FAST_PATH.set_table(of_table);
+    check_count(&object, PUTS + 1, "those without a section");
+}
+
+/// A detector is told about each put before it happens, and about the same one when it is counted.
+fn announced<R: Contract>() {
+    race_detector::pretend();
+    for source in sources() {
+        let object = R::with(source).expect("memory");
+        let acquired = Rc::new(Cell::new(0));
+        let (count, mut released) = (Rc::clone(&acquired), HashSet::new());
+        // The first to take a lock finds that nothing was released before.
+        put(&object, 1);
+        object.count();
+        let watching = steps::watch(move |step| {
+            match step {
+                Step::Release(key) => _ = released.insert(key),
+                Step::Acquire(key) if released.contains(&key) => count.set(count.get() + 1),
+                _ => {}
+            }
+            None
+        });
+        put(&object, PUTS);
+        object.count();
+        drop(watching);
+        let is_told = acquired.get() > 0;
+        assert_eq!(is_told, R::HANDS_OVER.is_ok(), "{source}: {acquired:?}");
     }
 }
 
@@ -277,30 +336,11 @@ fn handler<R: Contract>() {
     }
 }
 
-/// Starts a child of `fork` that runs `body` and ends.
-fn begin_child(body: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: this process has no other thread that uses anything; the child exits at once.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let right = catch_unwind(AssertUnwindSafe(body)).is_ok();
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(if right { 0 } else { 9 }) };
-    }
-    child
-}
-
-fn assert_ends_well(child: libc::pid_t) {
-    let mut status = 0;
-    // SAFETY: `status` is a valid place.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0, "the child");
-}
-
 fn fork<R: Contract>() {
     for source in sources() {
         let object = R::with(source).expect("memory");
         put(&object, 5);
-        let child = begin_child(|| {
+        let child = child::begin(|| {
             put(&object, 3);
             assert_eq!(object.count(), 8, "{source}");
             let other = R::fresh();
@@ -308,7 +348,7 @@ fn fork<R: Contract>() {
             assert_eq!(other.count(), 2);
         });
         put(&object, 1);
-        assert_ends_well(child);
+        child::assert_ends_well(child);
         assert_eq!(object.count(), 6, "{source}: what the child did is its own");
     }
 }
@@ -330,11 +370,11 @@ fn refusal<R: Contract>() {
         ("fences", |step| matches!(step, Step::Membarrier(Fence::OfAll | Fence::OfCpu(_)))),
     ];
     for (what, is_wanted) in kinds {
-        assert_ends_well(begin_child(|| {
+        child::run(|| {
             for source in [None, Some(Source::Table), Some(Source::Atomic)] {
                 refused::<R>(what, is_wanted, source);
             }
-        }));
+        });
     }
 }
 

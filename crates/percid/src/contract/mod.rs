@@ -56,6 +56,9 @@ trait Contract: Sized + Sync + 'static {
     /// The visit of the contents, its fences, and `true` if each visit removes one put.
     const VISIT: Cell<(Visit<Self>, Fences, bool)>;
 
+    /// `Ok` if what is put may be memory that another thread uses after it was counted.
+    const HANDS_OVER: Cell<()>;
+
     /// Returns the number of puts that a second count reports again, out of those that were
     /// counted.
     fn kept_by_count(counted: u64) -> u64;
@@ -176,6 +179,16 @@ fn errno_is_kept_by_every_operation() {
 #[test]
 fn work_is_bounded_by_counts() {
     check("work");
+}
+
+#[test]
+fn tries_are_counted_and_bounded() {
+    check("tries");
+}
+
+#[test]
+fn race_detectors_are_told_what_is_handed_over() {
+    check("announced");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::{
     Stack,
 };
 
+const NUMBERS: &str = "numbers lead to no memory";
 const READS_ONLY: &str = "it has no visitor: readings are copies";
 
 /// Calls a function with the type of every row, by its index.
@@ -55,6 +56,7 @@ const CAPACITY: u32 = 4;
 const BATCHES: u64 = 505;
 
 impl Contract for Counter {
+    const HANDS_OVER: Cell<()> = Err(NUMBERS);
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
@@ -94,6 +96,7 @@ impl Contract for Counter {
 }
 
 impl Contract for FloatCounter {
+    const HANDS_OVER: Cell<()> = Err(NUMBERS);
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
@@ -133,6 +136,7 @@ impl Contract for FloatCounter {
 }
 
 impl Contract for Buckets {
+    const HANDS_OVER: Cell<()> = Err(NUMBERS);
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
@@ -175,6 +179,7 @@ impl Contract for Buckets {
 }
 
 impl Contract for Coarse {
+    const HANDS_OVER: Cell<()> = Err(NUMBERS);
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
@@ -213,6 +218,8 @@ impl Contract for Coarse {
 }
 
 impl Contract for Values {
+    const HANDS_OVER: Cell<()> =
+        Err("its lock is a Rust program's own, which is compiled for the detector");
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
@@ -253,6 +260,7 @@ impl Contract for Values {
 }
 
 impl Contract for Words {
+    const HANDS_OVER: Cell<()> = Ok(());
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
@@ -302,6 +310,7 @@ impl Contract for Words {
 }
 
 impl Contract for Numbers {
+    const HANDS_OVER: Cell<()> = Ok(());
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = BATCHES;
     const HANDLER: Cell<()> = Ok(());
@@ -340,6 +349,7 @@ impl Contract for Numbers {
 }
 
 impl Contract for Boxes {
+    const HANDS_OVER: Cell<()> = Ok(());
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = BATCHES;
     const HANDLER: Cell<()> = Err("boxes come from the global allocator, as its contract says");
@@ -380,6 +390,7 @@ impl Contract for Boxes {
 }
 
 impl Contract for RawPool {
+    const HANDS_OVER: Cell<()> = Ok(());
     // A slab's header and its address space: a late object is recognised there.
     const LEAVES: (u64, u64) = (128, 64 << 10);
     const TAKES_MEMORY: u64 = BATCHES + 2;
@@ -425,6 +436,7 @@ impl Contract for RawPool {
 }
 
 impl Contract for Ring {
+    const HANDS_OVER: Cell<()> = Ok(());
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
@@ -468,6 +480,7 @@ impl Contract for Ring {
 }
 
 impl Contract for ActiveMask {
+    const HANDS_OVER: Cell<()> = Ok(());
     const LEAVES: (u64, u64) = (0, 0);
     const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());

@@ -69,6 +69,17 @@ mod tests {
     use crate::sys::steps::{self, Step};
 
     #[test]
+    fn an_area_without_an_id_of_the_kernel_is_refused() {
+        let shared = Registration::Shared;
+        assert_eq!(prepare(shared), Err(SourceError::SharedArea));
+        for other in [Registration::Occupied, Registration::Refused(1), Registration::Unsupported] {
+            assert_eq!(prepare(other), Err(SourceError::NoRseq(other)));
+        }
+        let own = Registration::Percid;
+        assert_eq!(prepare(own).is_ok(), rseq::has_mm_cid(own));
+    }
+
+    #[test]
     fn an_id_is_admitted_after_its_memory_is_open() {
         // An ID that exists on no machine, so that other tests do not admit it.
         const ID: u32 = crate::sys::MAX_CPUS as u32;

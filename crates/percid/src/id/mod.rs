@@ -108,3 +108,44 @@ pub fn compact_ids() -> u32 {
 pub fn table_stats() -> Option<TableStats> {
     preserving_errno(table::table_stats)
 }
+
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(any(miri, percid_elsewhere, percid_portable))
+))]
+mod tests {
+    use super::*;
+    use crate::sys::affinity::{self, Affinity};
+    use crate::sys::{child, errno, set_errno};
+
+    #[test]
+    fn the_selection_is_made_once() {
+        let selected = init();
+        assert_eq!((selected, Some(selected)), (init(), selection::get()));
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+            assert!(source.ensure_id(), "{source}");
+        }
+    }
+
+    /// The child has one thread, so one ID is enough.
+    #[test]
+    fn ids_beyond_the_bound_are_evicted_and_counted() {
+        if init().source != Source::Table || affinity::possible_count() == 1 {
+            return percid_skips::not_checked("compaction", "there is no table of several IDs");
+        }
+        child::run(|| {
+            let cpu = affinity::current_cpu();
+            Affinity::confine(cpu).expect("it is allowed");
+            let before = table_stats().map(|stats| stats.evicted);
+            assert!(Source::Table.ensure_id() && table::hooks::give(cpu, 1));
+            set_errno(4321);
+            assert_eq!(Source::Table.current_id(), Some(1));
+            assert_eq!((compact_ids(), compact_ids()), (1, 0));
+            assert_eq!(table_stats().map(|stats| stats.evicted), before.map(|before| before + 1));
+            assert_eq!(errno(), 4321);
+            assert_eq!(Source::Table.current_id(), Some(0));
+        });
+    }
+}

@@ -100,14 +100,14 @@ impl ProbeReport {
 }
 
 impl Spoilt {
-    #[cfg(feature = "testing")]
+    #[cfg(any(test, feature = "testing"))]
     fn now() -> Spoilt {
         let all = [Spoilt::Skipped, Spoilt::Always, Spoilt::WrongDescriptor];
         let wanted = super::spoilt::SPOILT.load(Relaxed);
         all.into_iter().find(|&spoilt| spoilt as u32 == wanted).unwrap_or(Spoilt::No)
     }
 
-    #[cfg(not(feature = "testing"))]
+    #[cfg(not(any(test, feature = "testing")))]
     fn now() -> Spoilt {
         Spoilt::No
     }
@@ -193,6 +193,7 @@ fn pause_ms(tries: u32) -> u64 {
 /// Returns `true` if this kernel may be one that does not abort: the faulty range, whose end
 /// distributions move, and the candidates of 7.1. Not inlined: the release takes 400 bytes of a
 /// stack that the probe may need.
+// #[gamma::skip(reason = "of other processors")]
 #[inline(never)]
 fn is_in_doubt() -> bool {
     cfg!(not(target_arch = "x86_64")) && process::Release::running().is_none_or(may_be_faulty)
@@ -543,6 +544,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refused_is_told_unless_the_kernel_was_caught() {
+        let (board, fair) = (board(), ProbeReport::default());
+        assert_eq!(board.told(fair), Ok(fair));
+        board.refused.store(libc::EPERM as u32, Relaxed);
+        assert_eq!(board.told(fair), Err(SourceError::ProbeRefused(libc::EPERM)));
+        let caught = ProbeReport { fences: ProbeCounts { ignored: 1, ..fair.fences }, ..fair };
+        assert_eq!(board.told(caught), Ok(caught));
+    }
+
+    #[test]
     fn there_are_rounds_of_every_kind() {
         assert!(matches!(Kind::of(3), Kind::Fence));
         assert!(matches!(Kind::of(4), Kind::FenceOfOneCpu));
@@ -568,6 +579,61 @@ mod tests {
         if run(Duration::from_millis(1), true).is_ok() {
             assert_eq!(BLOCKED.load(Relaxed), 1);
         }
+    }
+
+    /// Asks in a child, which has not probed this kernel, after the state and the override were
+    /// stored. A probe without a result is repeated.
+    #[cfg(not(any(miri, percid_portable)))]
+    fn asked(spoilt: Spoilt, known: u32, next_try_ms: u64, check: fn(Result<(), SourceError>)) {
+        crate::sys::child::run(|| {
+            super::super::spoilt::SPOILT.store(spoilt as u32, Relaxed);
+            KNOWN.store(known, Relaxed);
+            TRIES.store(0, Relaxed);
+            NEXT_TRY_MS.store(next_try_ms, Relaxed);
+            assert_eq!(is_unanswered(), known == 0 && next_try_ms != 0);
+            let mut probes = 0;
+            check(loop {
+                let before = clock::now_ms();
+                match sections_can_be_trusted() {
+                    Err(SourceError::SectionsNotProbed) if TRIES.load(Relaxed) > probes => {
+                        let wait = NEXT_TRY_MS.load(Relaxed) - before;
+                        assert!(wait >= limit_ms(probes) + pause_ms(probes), "{wait}");
+                        assert!(is_resting() && is_unanswered());
+                        probes += 1;
+                        assert_eq!(TRIES.load(Relaxed), probes);
+                        NEXT_TRY_MS.store(before, Relaxed);
+                    }
+                    answer => break answer,
+                }
+            });
+        });
+    }
+
+    #[test]
+    #[cfg(not(any(miri, percid_portable)))]
+    fn the_answer_is_kept_and_the_question_is_not_asked_too_often() {
+        if matches!(run(Duration::from_millis(1), true), Err(why) if why != SourceError::SectionsNotProbed)
+        {
+            return percid_skips::not_checked("answers of probes", "it cannot be probed here");
+        }
+        asked(Spoilt::Skipped, 0, 0, |answer| {
+            assert_eq!((answer, KNOWN.load(Relaxed), TRIES.load(Relaxed)), (Ok(()), GOOD, 0));
+        });
+        asked(Spoilt::Always, GOOD, 0, |answer| assert_eq!(answer, Ok(())));
+        asked(Spoilt::Skipped, BAD, 0, |answer| {
+            assert_eq!(answer, Err(SourceError::SectionsNotAborted));
+        });
+        asked(Spoilt::Always, 0, u64::MAX, |answer| {
+            assert_eq!((answer, TRIES.load(Relaxed)), (Err(SourceError::SectionsNotProbed), 0));
+        });
+        asked(Spoilt::Always, 0, 0, |answer| {
+            assert_eq!((answer, KNOWN.load(Relaxed)), (Ok(()), GOOD));
+            assert!(TRIES.load(Relaxed) > 0 && !is_unanswered() && !is_resting());
+        });
+        asked(Spoilt::WrongDescriptor, 0, 0, |answer| {
+            assert_eq!(answer, Err(SourceError::SectionsNotAborted));
+            assert_eq!(KNOWN.load(Relaxed), BAD);
+        });
     }
 
     #[test]

@@ -159,6 +159,7 @@ fn requested() -> Option<Source> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::atomic::Ordering::Relaxed;
 
     const ATOMIC: SourceSelection =
         SourceSelection { source: Source::Atomic, reason: SelectionReason::Requested };
@@ -181,8 +182,63 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(any(miri, percid_elsewhere))))]
+    fn what_is_requested_is_used_or_a_message_says_why_not() {
+        let said_for = |value: &std::ffi::CStr, body: fn()| {
+            stderr::said_by(|| {
+                // SAFETY: this is a child with one thread.
+                unsafe { libc::setenv(c"PERCID_SOURCE".as_ptr(), value.as_ptr(), 1) };
+                body();
+            })
+        };
+        let report = || stderr::say(format_args!("{:?}", decide()));
+        let text = said_for(c"atomic", report);
+        assert!(text.contains("source: Atomic, reason: Requested"), "{text}");
+        let text = said_for(c"", report);
+        assert!(text.lines().count() == 1 && !text.contains("Requested"), "{text}");
+        let text = said_for(c"none", report);
+        assert!(text.starts_with("percid: PERCID_SOURCE=\"none\" ignored: no such"), "{text}");
+        assert!(text.lines().count() == 2 && !text.contains("Requested"), "{text}");
+        let text = said_for(c"", || {
+            on_request(Source::Kernel, Err(SourceError::NoMemory), || None);
+        });
+        let expected = "percid: PERCID_SOURCE=kernel is not possible: no address space";
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    fn place(state: u64) -> TryOnce<SourceSelection> {
+        TryOnce { state: AtomicU64::new(state), value: UnsafeCell::new(None) }
+    }
+
+    #[test]
+    fn one_thread_decides_and_one_that_is_gone_is_replaced() {
+        let not_asked = |_: u64| -> bool { unreachable!("this thread exists") };
+        let nothing = || -> Option<SourceSelection> { unreachable!("it is not this thread's") };
+        let busy = place(8);
+        let other_exists = |exists| move |other| other == 8 && exists;
+        assert_eq!(busy.get_or_decide(|| 7, other_exists(true), nothing), None);
+        assert_eq!(busy.get_or_decide(|| 8, not_asked, nothing), None, "interrupted by a handler");
+        assert_eq!(busy.get_or_decide(|| 7, other_exists(false), || None), None, "not known yet");
+        assert_eq!(busy.state.load(Relaxed), 0);
+        let decided = || {
+            assert_eq!(busy.state.load(Relaxed), 7);
+            Some(ATOMIC)
+        };
+        assert_eq!(busy.get_or_decide(|| 7, not_asked, decided), Some(ATOMIC));
+        let again = busy.get_or_decide(|| unreachable!("it is decided"), not_asked, nothing);
+        assert_eq!((again, busy.get()), (Some(ATOMIC), Some(ATOMIC)));
+        let raced = place(8);
+        let other_comes = |_| {
+            raced.state.store(9, Relaxed);
+            false
+        };
+        assert_eq!(raced.get_or_decide(|| 7, other_comes, nothing), None);
+        assert_eq!(raced.state.load(Relaxed), 9);
+    }
+
+    #[test]
     fn while_the_probe_rests_nothing_is_decided_and_what_was_decided_stays() {
-        let place = TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
+        let place = place(0);
         assert_eq!(get_from(&place, || true, || unreachable!("it rests")), None);
         assert_eq!(get_from(&place, || false, || None), None);
         assert_eq!(get_from(&place, || false, || Some(ATOMIC)), Some(ATOMIC));

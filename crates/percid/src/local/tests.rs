@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::lock::NONE;
+use super::lock::{ABANDONED, Lock, NONE};
 use super::*;
 use crate::sys::steps::{self, Fence, Step};
 
@@ -404,4 +404,55 @@ fn values_are_aligned() {
     let address = |value: &mut Aligned| (&raw const value.0).addr();
     assert_eq!(local.with(address) % 256, 0);
     assert_eq!(local.with(|_| local.with(address)) % 256, 0);
+}
+
+/// Objects of C have no function: their values are zeros.
+#[test]
+fn values_without_a_function_are_zeros() {
+    let mut local: Local<[u64; 3]> = Local::new(|| [7; 3]);
+    local.make = None;
+    local.with(|value| value[1] = 5);
+    let mut values = Vec::new();
+    local.with(|_| local.with(|value| values.push(*value)));
+    local.for_each(|value| values.push(*value));
+    assert!(values.contains(&[0, 5, 0]) && values.contains(&[0; 3]), "{values:?}");
+    assert!(values.iter().all(|value| [[0; 3], [0, 5, 0]].contains(value)), "{values:?}");
+}
+
+/// Returns an open lock in a state.
+fn lock_in(state: i64) -> Lock {
+    let (state, closed) = (crate::sys::atomic::AtomicI64::new(state), AtomicU64::new(0));
+    Lock { state, closed }
+}
+
+#[test]
+fn a_closed_shard_is_the_visitors() {
+    let (lock, token) = (lock_in(READY), thread::token() as i64);
+    lock.close();
+    assert!(!lock.try_take(READY) && lock.state() == READY, "closed");
+    lock.open();
+    assert!(lock.try_take(READY) && lock.state() == token);
+    assert!(!lock.try_take(READY) && lock.state() == token, "in use");
+    lock.release(READY);
+    lock.close();
+    let never_asked = |_: &crate::backoff::Backoff| -> bool { unreachable!("nobody holds it") };
+    assert!(lock.take_closed(never_asked) && lock.state() == token);
+    lock.release(NONE);
+    assert!(!lock.take_closed(never_asked) && lock.state() == NONE);
+}
+
+#[test]
+fn a_holder_that_has_left_is_not_waited_for() {
+    let lock = lock_in(77);
+    lock.close();
+    assert!(!lock.take_closed(|_| true));
+    assert_eq!(lock.state(), ABANDONED);
+    assert!(!lock.take_closed(|_| unreachable!("nobody holds it")));
+    // It was alive after all, and releases the lock while the visitor waits.
+    let late = lock_in(77);
+    let releases = |_: &crate::backoff::Backoff| {
+        late.release(READY);
+        false
+    };
+    assert!(late.take_closed(releases));
 }

@@ -218,6 +218,23 @@ fn there_is_one_consumer_and_the_next_goes_on() {
     assert_eq!(all(&ring), [b"two"]);
 }
 
+/// A C program ends a poll early, and abandons the consumer of a ring that is gone.
+#[test]
+fn a_poll_that_ends_early_gives_back_what_it_has_read() {
+    let ring = Ring::with_source(Source::Atomic, 1024, Overflow::DropNewest).expect("atomics");
+    assert!(ring.append(b"one").is_ok() && ring.append(b"two").is_ok());
+    let mut consumer = ring.consumer().expect("no other consumer");
+    let unread = consumer.begin();
+    consumer.end(unread);
+    let mut poll = consumer.begin();
+    assert_eq!(consumer.next(&mut poll).map(|event| event.bytes.to_vec()), Some(b"one".to_vec()));
+    consumer.end(poll);
+    drop(consumer);
+    assert_eq!(all(&ring), [b"two"], "only what was read is gone");
+    ring.consumer().expect("no other consumer").abandon();
+    assert!(ring.consumer().is_none(), "its turn was not touched");
+}
+
 /// The shared shard is for threads whose own shard is in use, and for those without an ID.
 #[test]
 fn who_finds_its_shard_in_use_appends_to_the_shared_one() {

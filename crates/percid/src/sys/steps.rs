@@ -33,6 +33,11 @@ pub(crate) enum Step {
     Open,
     /// Open the memory of this ID.
     OpenId(u32),
+    /// Try a critical section, or what stands in for it.
+    Try,
+    /// Announce to a race detector that what has this key is handed over: before, and after.
+    Release(usize),
+    Acquire(usize),
     /// Make this ID a member of a set.
     Insert(u32),
     /// Remove it from the members.

@@ -303,3 +303,46 @@ fn no_object_is_lent_to_two() {
         });
     }
 }
+
+#[test]
+fn slabs_are_the_memory_of_their_pool_and_percids_own() {
+    let (pool, other) = (pool(1 << 15, 8), pool(8, 8));
+    assert_eq!(pool.slabs(), []);
+    let objects: Vec<_> = (0..20).map(|_| get(&pool).addr().get()).collect();
+    let elsewhere = get(&other).addr().get();
+    let slabs = pool.slabs();
+    assert!(slabs.len() > 1);
+    for object in objects {
+        let end = object + (1 << 15);
+        assert!(slabs.iter().any(|slab| slab.start < object && end <= slab.end));
+        assert_eq!(crate::own_memory_in(&(object..end)), Some(object));
+    }
+    assert!(!slabs.iter().any(|slab| slab.contains(&elsewhere)));
+    let known: Vec<_> = slab::all_slabs().collect();
+    assert!(slabs.iter().all(|slab| known.contains(slab)));
+}
+
+/// The kernel does not take locked memory back: what headers say is erased in another way.
+#[test]
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(any(miri, percid_elsewhere))))]
+fn a_destroyed_pool_has_no_objects_in_locked_memory_either() {
+    let pool = pool(8, 8);
+    let object = get(&pool);
+    let slab = pool.slabs().remove(0);
+    let place = std::ptr::with_exposed_provenance(slab.start);
+    // SAFETY: the memory is the pool's.
+    if unsafe { libc::mlock(place, slab.len()) } != 0 {
+        return percid_skips::not_checked(
+            "pools in locked memory",
+            "the kernel refuses to lock it",
+        );
+    }
+    let header = slab::header(object).cast::<u64>();
+    // SAFETY: slabs stay mapped forever, and headers are aligned to their words.
+    let words = || unsafe { [header.read_volatile(), header.add(1).read_volatile()] };
+    assert_ne!(words(), [0; 2]);
+    drop(pool);
+    assert_eq!(words(), [0; 2]);
+    // SAFETY: the memory stays mapped.
+    unsafe { libc::munlock(place, slab.len()) };
+}

@@ -35,7 +35,7 @@ pub(crate) fn alignment() -> u32 {
 }
 
 impl RseqMode {
-    pub(crate) fn of(_registered: u32) -> Option<RseqMode> {
+    pub(crate) fn of(_registered: u32, _size: u32) -> Option<RseqMode> {
         None
     }
 }

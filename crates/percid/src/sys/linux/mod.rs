@@ -1,6 +1,8 @@
 //! The system layer for 64-bit Linux: one file per kernel interface.
 
 pub(crate) mod affinity;
+#[cfg(all(test, not(any(miri, percid_portable))))]
+pub(crate) mod child;
 pub(crate) mod clock;
 pub(crate) mod companion;
 #[cfg(any(test, miri))]

@@ -13,6 +13,7 @@ use super::file;
 /// one in `/proc/self/stat`.
 pub(crate) fn threads() -> Option<u32> {
     // Miri has no files.
+    // #[gamma::skip(reason = "of Miri")]
     if cfg!(miri) {
         return threads_from_stat();
     }
@@ -58,6 +59,7 @@ pub(crate) fn thread_id() -> u32 {
 /// that, for example because a sandbox refuses the call.
 pub(crate) fn has_thread(number: u32) -> bool {
     // Miri does not support the call. No process forks there.
+    // #[gamma::skip(reason = "of Miri")]
     if cfg!(miri) {
         return true;
     }
@@ -70,6 +72,7 @@ pub(crate) fn has_thread(number: u32) -> bool {
 /// there is none.
 pub(crate) fn auxiliary(kind: libc::c_ulong) -> libc::c_ulong {
     // Miri passes none.
+    // #[gamma::skip(reason = "of Miri")]
     if cfg!(miri) {
         return 0;
     }

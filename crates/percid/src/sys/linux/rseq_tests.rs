@@ -230,11 +230,45 @@ fn an_area_that_was_never_registered_says_so() {
 #[test]
 fn how_much_of_an_area_is_in_use() {
     assert_eq!((usable_size(Occupied), has_mm_cid(Occupied)), (0, false));
-    let usable = usable_size(Libc);
-    assert!((20..=32).contains(&usable));
+    let in_use = usable_size(Libc);
+    assert!((20..=32).contains(&in_use));
     assert_eq!(has_mm_cid(Libc), feature_size() >= 28);
     // Before Linux 6.3; 6.3 on; larger areas.
     assert_eq!([20, 28, 32].map(holds_mm_cid), [false, true, true]);
-    assert_eq!((RseqMode::of(0), RseqMode::of(33)), (None, Some(RseqMode::Fast)));
-    assert_ne!(RseqMode::of(32), Some(RseqMode::Fast));
+    assert_eq!([0, 20, 28, 32, 33].map(usable), [20, 20, 28, 32, 32]);
+    let modes = [(0, 64), (33, 33), (32, 33), (32, 32), (32, 0)];
+    let [fast, compatible] = [RseqMode::Fast, RseqMode::Compatible].map(Some);
+    let single = Some(RseqMode::Single);
+    let of = |(registered, size)| RseqMode::of(registered, size);
+    assert_eq!(modes.map(of), [None, fast, compatible, single, single]);
+}
+
+/// In a child, whose registration is another one from then on.
+#[test]
+fn threads_are_registered_as_it_was_decided() {
+    let as_if = |decided: Registration, answers: &'static [Result<(), i32>], ok, calls: usize| {
+        crate::sys::child::run(|| {
+            DECIDED.store(decided.pack(), Relaxed);
+            assert_eq!(registration(), decided);
+            let (made, _watching) = answering_for_own(answers);
+            assert_eq!((register_thread(), register_thread()), (ok, ok), "{decided:?}");
+            assert_eq!(made.borrow().len(), calls, "{decided:?}");
+        });
+    };
+    if registration() != Libc {
+        return;
+    }
+    as_if(Libc, &[], false, 0);
+    as_if(Occupied, &[], false, 0);
+    as_if(Percid, &[Err(libc::EPERM)], false, 1);
+    as_if(Percid, &[Ok(()), Ok(())], true, 2);
+    if thread::shared_offset().is_none() {
+        as_if(Shared, &[], false, 0);
+        assert_eq!((registered_size(Shared), registered_size(Occupied)), (0, 0));
+        assert_eq!(area_offset(Shared), thread::own_offset());
+    }
+    assert_eq!(area_offset(Occupied), thread::own_offset());
+    assert_ne!(area_offset(Libc), thread::own_offset());
+    assert_eq!(thread::libc_rseq().map(|libc| libc.offset), Some(area_offset(Libc)));
+    assert!(registered_size(Libc) >= 32 && libc_size() >= 20);
 }

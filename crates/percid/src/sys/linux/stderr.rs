@@ -32,9 +32,42 @@ pub(crate) fn say(message: fmt::Arguments<'_>) {
     };
 }
 
+/// Returns what a child of this process writes to standard error in `body`, which must not allocate.
+#[cfg(all(test, not(miri)))]
+pub(crate) fn said_by(body: impl FnOnce()) -> String {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+
+    let (mut said, end) = std::io::pipe().expect("a pipe");
+    // SAFETY: the child only makes system calls, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: the descriptor is open; the call ends the child.
+        unsafe {
+            libc::dup2(end.as_raw_fd(), libc::STDERR_FILENO);
+            body();
+            libc::_exit(0);
+        }
+    }
+    drop(end);
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("text");
+    // SAFETY: the call takes a number, and no place for the status.
+    assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(not(miri))]
+    fn a_message_is_one_line_that_names_the_library() {
+        assert_eq!(said_by(|| say(format_args!("{} {}", 1, "two"))), "percid: 1 two\n");
+        let long = "x".repeat(300);
+        assert_eq!(said_by(|| say(format_args!("{long}"))), format!("percid: {}\n", &long[..247]));
+    }
 
     fn line() -> Line {
         Line { bytes: [0; 256], used: 0 }
