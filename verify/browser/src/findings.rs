@@ -6,10 +6,6 @@ use serde::Deserialize;
 const READABLE: f64 = 4.5;
 /// Maximum size of a page, in bytes.
 const LARGEST: usize = 1_000_000;
-/// The width in CSS pixels from which on a window must not need horizontal scrolling; in narrower
-/// ones tables may scroll in their own boxes.
-const WIDE: u32 = 1000;
-
 /// The results of `probe.js`.
 #[derive(Debug, Deserialize)]
 pub struct Findings {
@@ -28,6 +24,12 @@ pub struct Findings {
     overflow: f64,
     /// Boxes whose content is wider than they are.
     scrolled: Vec<String>,
+    /// Faults of the beginning of the page: a sentence with a number, and a chart if it has any.
+    opening: Vec<String>,
+    /// Charts that keyboard or screen readers cannot reach by a name.
+    nameless: Vec<String>,
+    /// Lines that others hide.
+    covered: Vec<String>,
     /// Pairs of texts that overlap.
     overlaps: Vec<(String, String)>,
     /// Texts that exceed their cell of a table.
@@ -120,7 +122,11 @@ impl Findings {
         if self.overflow > 0.0 {
             problems.push(format!("{} pixels wider than the window", self.overflow));
         }
-        let scrolled = self.scrolled.iter().filter(|_| self.width >= WIDE);
+        problems.extend(self.opening.iter().map(|fault| format!("opening: {fault}")));
+        problems
+            .extend(self.nameless.iter().map(|chart| format!("no name or not reached: {chart}")));
+        problems.extend(self.covered.iter().map(|line| format!("hidden by other lines: {line:?}")));
+        let scrolled = self.scrolled.iter();
         problems.extend(scrolled.map(|label| format!("scrolls sideways: {label:?}")));
         let overlaps = self.overlaps.iter();
         problems.extend(overlaps.map(|(one, other)| format!("{one:?} overlaps {other:?}")));
