@@ -56,12 +56,14 @@ impl Lines {
             self.series.iter().map(|series| colours.look(&series.name)).collect();
         let scales = self.scales();
         let above = self.above(&scales);
+        let is_one = above.iter().all(|lines| *lines <= BESIDE);
+        let size = |at: usize| if is_one { above[at] } else { 0 };
         let lines: Vec<String> = (0..self.series.len())
-            .map(|at| self.drawn(&self.series[at], looks[at], above[at], &scales))
+            .map(|at| self.drawn(&self.series[at], looks[at], size(at), &scales))
             .collect();
         let signs = self.series.iter().zip(&looks);
         let signs = signs.map(|(series, look)| (Sign::Line(*look), series.name.as_str()));
-        let html = if above.iter().all(|lines| *lines <= BESIDE) {
+        let html = if is_one {
             format!("{}{}", legend::html(signs), self.plane(lines.concat(), HEIGHT, &scales))
         } else {
             let small = signs.zip(lines).map(|(sign, line)| {
@@ -136,16 +138,15 @@ impl Lines {
     }
 
     /// Returns the line, which is scaled to the width of the page, and marks, which keep their
-    /// size. With lines above it that coincide, both are larger, so that their edges are visible.
+    /// size. Both are larger by `size` steps, so that lines that coincide do not hide their edges.
     fn drawn(
         &self,
         Series { name, points }: &Series,
         look: Look,
-        above: usize,
+        size: usize,
         scales: &(Scale, Scale),
     ) -> String {
         let (mut path, mut marks, mut pen) = (String::new(), String::new(), 'M');
-        let size = above.min(BESIDE);
         let width = match size {
             0 => String::new(),
             _ => format!(" style=\"stroke-width: {}\"", 2 + 4 * size),

@@ -59,7 +59,7 @@ impl Strips {
     pub(crate) fn drawing(&self) -> Drawing {
         let cells = self.counts().map(|(_, counts)| counts.len()).max().unwrap_or(0).max(1);
         let ends = [-0.5, cells as f64 - 0.5];
-        let scale = Scale::new(&self.positions, ends.into_iter(), Ends::Exact);
+        let scale = Scale::new(&self.positions, ends.into_iter(), Ends::Exact).whole();
         let line = |entry: &StripEntry| match entry {
             StripEntry::Group(heading) => Line::Group(heading.clone()),
             StripEntry::Row(name, counts) => {
@@ -115,6 +115,9 @@ impl Strips {
 
     fn legend(&self) -> String {
         let most = self.counts().flat_map(|(_, counts)| counts).max().copied().unwrap_or(0);
+        if most == 1 {
+            return legend::all([(Sign::Part(colour(1)), self.count.as_str())]);
+        }
         let own = COLOURS.len() as u32;
         let names = (1..=most.min(own)).map(|count| {
             let more = if count == own && most > own { " and more" } else { "" };

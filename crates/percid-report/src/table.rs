@@ -1,5 +1,6 @@
 //! Tables of text.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::escape;
@@ -153,14 +154,30 @@ impl Table {
         (width > PHONE).then(|| width.next_multiple_of(STEP).min(WIDEST))
     }
 
+    /// Returns the number of columns that distinguish the rows, from the first on: 1 if none do.
+    fn names(&self) -> usize {
+        let text = self.columns.iter().take_while(|(_, align)| *align == Align::Left).count();
+        let is_enough = |count: &usize| {
+            let names = self.rows.iter().map(|cells| {
+                cells.iter().take(*count).map(|cell| cell.text.as_str()).collect::<Vec<&str>>()
+            });
+            names.collect::<BTreeSet<_>>().len() == self.rows.len()
+        };
+        (1..=text).find(is_enough).unwrap_or(1)
+    }
+
     /// Returns the table transposed, with these rows as columns.
     fn turned(&self, rows: &[Vec<Cell>]) -> Table {
         let Some(((first, _), further)) = self.columns.split_first() else { return self.clone() };
-        let name =
-            |cells: &Vec<Cell>| cells.first().map(|cell| cell.text.clone()).unwrap_or_default();
+        let names = self.names();
+        let name = |cells: &Vec<Cell>| {
+            let names: Vec<&str> =
+                cells.iter().take(names).map(|cell| cell.text.as_str()).collect();
+            names.join(", ")
+        };
         let headings = rows.iter().map(|cells| (name(cells), Align::Right));
         let mut table = Table::new([(first.clone(), Align::Left)].into_iter().chain(headings));
-        for (at, (heading, _)) in further.iter().enumerate() {
+        for (at, (heading, _)) in further.iter().enumerate().skip(names - 1) {
             let cells = rows.iter().filter_map(|cells| cells.get(at + 1).cloned());
             table.row([Cell::from(heading.as_str())].into_iter().chain(cells));
         }
@@ -237,6 +254,20 @@ mod tests {
             "<td class=\"right\"><mark title=\"out of bounds\">7</mark></td></tr>\n",
             "<tr><th scope=\"row\">x</th><td class=\"right\"></td></tr>\n",
         )));
+    }
+
+    #[test]
+    fn rows_of_a_turned_table_are_distinguished() {
+        let (left, right) = (Align::Left, Align::Right);
+        let names = [("policy".to_owned(), left), ("parameters".to_owned(), left)];
+        let columns = names.into_iter().chain((0..30).map(|at| (format!("column {at}"), right)));
+        let mut table = Table::new(columns);
+        for parameters in ["cpus=1", "cpus=2"] {
+            table.row(["one", parameters].map(str::to_owned).into_iter().chain(["7".to_owned()]));
+        }
+        let html = table.html("");
+        assert!(html.contains(">one, cpus=1</th>") && html.contains(">one, cpus=2</th>"), "{html}");
+        assert!(!html.contains(">parameters<"), "{html}");
     }
 
     #[test]

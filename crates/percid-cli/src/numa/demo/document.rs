@@ -208,7 +208,7 @@ impl Document {
             dots.row(format!("pair {}", pair[0].pair), [dot]);
         }
         page.chart("Throughput of each pair", "More is better.", dots);
-        page.section("All that was found", "").printed(self.to_string().trim());
+        page.section("All that was found", "").printed(self.to_string().trim_matches('\n'));
         page
     }
 

@@ -38,7 +38,8 @@ pub(crate) fn check_layout(folder: &Path, name: &str, html: &str) -> Vec<Vec<usi
 
 /// Runs a command that writes a report to the end of its arguments, and returns the report.
 pub(crate) fn report(name: &str, command_line: &str) -> String {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.html", process::id()));
+    let file =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.html", process::id()));
     let output = bounded(&mut command(&format!("{command_line} {}", file.display())));
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     let html = fs::read_to_string(&file).expect("the report is written");
