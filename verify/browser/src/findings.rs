@@ -99,9 +99,10 @@ impl Findings {
         (found.len() == windows).then_some(found)
     }
 
-    /// Returns all problems if the charts should have these numbers of marks.
+    /// Returns all problems of a report whose charts should have these numbers of marks.
     pub fn problems(&self, marks: &[usize]) -> Vec<String> {
         let mut problems = self.layout();
+        problems.extend(self.opening.iter().map(|fault| format!("opening: {fault}")));
         if self.charts.len() != marks.len() {
             problems.push(format!("{} charts, expected {}", self.charts.len(), marks.len()));
         }
@@ -113,8 +114,9 @@ impl Findings {
         problems
     }
 
-    /// Returns all problems of the layout and of the reading of the page.
-    fn layout(&self) -> Vec<String> {
+    /// Returns all problems of the layout and of the reading of the page, which need not be a
+    /// report that opens with its verdict.
+    pub fn layout(&self) -> Vec<String> {
         let mut problems = self.errors.clone();
         if self.size > LARGEST {
             problems.push(format!("{} bytes, expected {LARGEST} at most", self.size));
@@ -122,7 +124,6 @@ impl Findings {
         if self.overflow > 0.0 {
             problems.push(format!("{} pixels wider than the window", self.overflow));
         }
-        problems.extend(self.opening.iter().map(|fault| format!("opening: {fault}")));
         problems
             .extend(self.nameless.iter().map(|chart| format!("no name or not reached: {chart}")));
         problems.extend(self.covered.iter().map(|line| format!("hidden by other lines: {line:?}")));

@@ -153,7 +153,7 @@
 
   // The heading, one sentence with a number, and the first chart.
   function opening() {
-    const [heading, verdict, ...rest] = document.querySelector("main").children;
+    const [heading, verdict, ...rest] = document.querySelector("main")?.children ?? [];
     const text = verdict?.matches(".verdict") ? verdict.textContent.trim() : "";
     const faults = [];
     if (!heading?.matches("h1")) faults.push("no heading");
