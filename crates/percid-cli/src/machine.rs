@@ -175,9 +175,9 @@ impl MachineReport {
             (0..=last).map(|cpu| u32::from(has.contains(&cpu))).collect::<Vec<u32>>()
         };
         strips.row("may be used", row(&|cpu| cpu.allowed));
-        let kinds: [(&str, fn(&CpuReport) -> Option<u32>); 2] =
-            [("L3 cache", |cpu| cpu.l3), ("NUMA node", |cpu| cpu.node)];
-        for (kind, of) in kinds {
+        type Place = fn(&CpuReport) -> Option<u32>;
+        let places: [Place; 2] = [|cpu| cpu.l3, |cpu| cpu.node];
+        for (kind, of) in ["L3 cache", "NUMA node"].into_iter().zip(places) {
             let numbers: BTreeSet<u32> = self.cpus.iter().filter_map(of).collect();
             for number in numbers.into_iter().take(PLACES) {
                 strips.row(format!("{kind} {number}"), row(&|cpu| of(cpu) == Some(number)));

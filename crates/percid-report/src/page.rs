@@ -205,7 +205,7 @@ impl Page {
     fn body(&self) -> String {
         let mut out = format!("<p class=\"verdict\">{}</p>\n", escape::words(&self.verdict));
         if !self.notices.is_empty() {
-            let _ = write!(out, "<div class=\"notice\">{}</div>\n", self.notices);
+            let _ = writeln!(out, "<div class=\"notice\">{}</div>", self.notices);
         }
         out.push_str(&self.figure);
         let mut is_inside = false;
@@ -231,7 +231,7 @@ impl Page {
         if !self.about.is_empty() {
             let opening =
                 opening("about", Level::Section, "About this report", &self.about.join("\n\n"));
-            let _ = write!(out, "{opening}</details>\n");
+            let _ = writeln!(out, "{opening}</details>");
         }
         out
     }
