@@ -160,6 +160,10 @@ pub(crate) enum Command {
         /// Run the test in this process and print the recording
         #[arg(long)]
         experiment: bool,
+
+        /// Write a report with the same, which needs no network
+        #[arg(long, value_name = "FILE", conflicts_with = "experiment")]
+        html: Option<PathBuf>,
     },
     /// Record, convert and replay scheduler traces
     #[command(

@@ -7,7 +7,7 @@ use crate::cli::InfoArguments;
 use crate::machine::MachineReport;
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
-use percid_command::report::{Report, lead};
+use percid_command::report::{self, Report};
 use percid_report::Page;
 
 /// The document of `percid info --json`.
@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure
 impl Info {
     fn page(&self) -> Page {
         let interrupted = self.check.as_ref().is_some_and(CheckReport::interrupted);
-        let mut page = Page::new("percid info", lead(&self.machine.name(), interrupted));
+        let (verdict, name) = (self.machine.verdict(), self.machine.name());
+        let mut page = report::page("percid info", verdict, &name, interrupted);
         self.machine.show_on(&mut page);
         if let Some(check) = &self.check {
             page.section("Check", check.verdict()).printed(check.to_string().trim());

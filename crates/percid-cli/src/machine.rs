@@ -8,7 +8,7 @@ use percid::Source;
 use percid::id::SourceError;
 use percid::machine::{Machine, Registration, Rseq, RseqMode};
 use percid_command::table::Table;
-use percid_report::Page;
+use percid_report::{Axis, Page, Strips};
 use serde::Serialize;
 
 /// The `machine` object of every JSON document; its text is the output of `percid info`.
@@ -150,11 +150,48 @@ impl MachineReport {
     }
 }
 
+/// Maximum number of caches, and of nodes, that are drawn.
+const PLACES: usize = 32;
+
 impl MachineReport {
+    /// Returns the selected source with its reason, in one sentence.
+    pub(crate) fn verdict(&self) -> String {
+        let cpus = format!("{} of {} CPUs", self.allowed_count, self.possible_count);
+        let from = match self.source() {
+            "table" => "percid's table",
+            "kernel" => "the kernel",
+            _ => return format!("Updates on {cpus} are atomic: {}.", self.chosen.reason),
+        };
+        format!("IDs on {cpus} come from {from}: {}.", self.chosen.reason)
+    }
+
+    /// Returns a row of CPUs for each L3 cache and node.
+    fn places(&self) -> Strips {
+        let mut strips = Strips::new(Axis::new("place"), Axis::new("CPU"), "belongs to it");
+        let row = |has: &dyn Fn(&CpuReport) -> bool| {
+            let last = self.cpus.iter().map(|cpu| cpu.cpu).max().unwrap_or(0);
+            let has: BTreeSet<u32> =
+                self.cpus.iter().filter(|cpu| has(cpu)).map(|cpu| cpu.cpu).collect();
+            (0..=last).map(|cpu| u32::from(has.contains(&cpu))).collect::<Vec<u32>>()
+        };
+        strips.row("may be used", row(&|cpu| cpu.allowed));
+        type Place = fn(&CpuReport) -> Option<u32>;
+        let places: [Place; 2] = [|cpu| cpu.l3, |cpu| cpu.node];
+        for (kind, of) in ["L3 cache", "NUMA node"].into_iter().zip(places) {
+            let numbers: BTreeSet<u32> = self.cpus.iter().filter_map(of).collect();
+            for number in numbers.into_iter().take(PLACES) {
+                strips.row(format!("{kind} {number}"), row(&|cpu| of(cpu) == Some(number)));
+            }
+        }
+        strips
+    }
+
     /// Adds the selected source with its reason, and the alternatives.
     pub(crate) fn show_on(&self, page: &mut Page) {
-        let chosen = format!("IDs come from {}: {}.", self.chosen.source, self.chosen.reason);
-        page.section("Source of IDs", chosen);
+        page.chart("CPUs that may be used, and their places", "", self.places());
+        let available = self.sources.iter().filter(|source| source.available).count();
+        let text = format!("{available} of {} sources are available.", self.sources.len());
+        page.section("Source of IDs", text);
         let mut sources = Table::new(["source of IDs", "state"], 2);
         for source in &self.sources {
             let state = source.reason.as_ref().map(|why| format!("not available: {why}"));

@@ -51,16 +51,21 @@ pub fn expect_file(option: &str, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the introduction of every report: the command that made it. It has no date, so that the
-/// same command yields the same report.
-pub fn lead(what: &str, interrupted: bool) -> String {
+/// Returns a report that opens with its verdict: one sentence with a number. `what` describes the
+/// work; the command that made the report follows it. There is no date, so that the same command
+/// yields the same report.
+pub fn page(title: &str, verdict: impl Into<String>, what: &str, interrupted: bool) -> Page {
     let mut words = std::env::args_os();
     let command = words.next().map(|program| named(Path::new(&program))).unwrap_or_default();
     let arguments = words.map(|word| format!(" {}", word.to_string_lossy()));
     let command: String = [command].into_iter().chain(arguments).collect();
-    let note = if interrupted { "\n\nInterrupted: what was finished by then.\n" } else { "" };
     let version = env!("CARGO_PKG_VERSION");
-    format!("{what}{note}\n\npercid {version}, made by: {command}")
+    let mut page = Page::new(title, verdict);
+    if interrupted {
+        page.notice("Interrupted: what was finished by then.");
+    }
+    page.about(format!("{what}\n\npercid {version}, made by: {command}"));
+    page
 }
 
 /// Returns the words of a program of percid: `percid trace` runs `percid-trace`.

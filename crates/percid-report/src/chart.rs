@@ -5,6 +5,7 @@ use crate::colours::Colours;
 use crate::dots::Dots;
 use crate::escape;
 use crate::lines::Lines;
+use crate::strips::Strips;
 use crate::timeline::Timeline;
 use crate::tracks::Tracks;
 
@@ -17,6 +18,8 @@ pub enum Plot {
     Dots(Dots),
     /// Lines through points.
     Lines(Lines),
+    /// Cells with small counts on rows.
+    Strips(Strips),
     /// Spans of time on rows.
     Timeline(Timeline),
     /// Spans of time on rows over a long time, with zoom.
@@ -38,6 +41,12 @@ impl From<Dots> for Plot {
 impl From<Lines> for Plot {
     fn from(lines: Lines) -> Self {
         Plot::Lines(lines)
+    }
+}
+
+impl From<Strips> for Plot {
+    fn from(strips: Strips) -> Self {
+        Plot::Strips(strips)
     }
 }
 
@@ -72,6 +81,7 @@ impl Plot {
             Plot::Bars(bars) => bars.drawing(colours),
             Plot::Dots(dots) => dots.drawing(colours),
             Plot::Lines(lines) => lines.drawing(colours),
+            Plot::Strips(strips) => strips.drawing(),
             Plot::Timeline(timeline) => timeline.drawing(),
             Plot::Tracks(tracks) => tracks.drawing(colours),
         };
@@ -83,7 +93,7 @@ impl Plot {
         format!(
             "<figure class=\"chart\" id=\"chart-{at}\" aria-labelledby=\"chart-{at}-title\">\n\
              <figcaption><h{level} id=\"chart-{at}-title\">{title}</h{level}>\n{text}</figcaption>\n\
-             <div class=\"plot\" role=\"img\" aria-label=\"{description}\">\n{drawn}</div>\n\
+             <div class=\"plot\" role=\"img\" tabindex=\"0\" aria-label=\"{description}\">\n{drawn}</div>\n\
              {remarks}\
              <details><summary>The numbers ({rows} {noun})</summary>\n{numbers}</details>\n\
              </figure>\n",

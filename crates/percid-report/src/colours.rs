@@ -29,6 +29,8 @@ const SHAPES: [&str; KINDS] = [
     "M0-6.5L5.5 0L0 6.5L-5.5 0z",
     "M-5-2h3v-3h4v3h3v4h-3v3h-4v-3h-3z",
 ];
+/// Sizes of shapes: those of lines that lie below one or two others are larger.
+const SIZES: [f64; 3] = [1.0, 1.5, 2.0];
 /// A ring: the mark of the reference.
 const RING: &str = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z";
 
@@ -72,16 +74,29 @@ impl Look {
         self.at % KINDS
     }
 
+    /// Returns the name of its shape in one of the [`SIZES`].
+    pub(crate) fn mark(self, size: usize) -> String {
+        mark(self.shape(), size)
+    }
+
     pub(crate) fn dash(self) -> &'static str {
         DASHES[self.at % DASHES.len()]
     }
 }
 
+fn mark(shape: usize, size: usize) -> String {
+    if size == 0 { format!("m{shape}") } else { format!("m{shape}-{size}") }
+}
+
 /// Returns the definitions of the shapes, to be used by their numbers on the whole page.
 pub(crate) fn definitions(more: &str) -> String {
-    let shapes = SHAPES.iter().enumerate();
-    let shapes: String =
-        shapes.map(|(at, shape)| format!("<path id=\"m{at}\" d=\"{shape}\"/>")).collect();
+    let shapes = SHAPES.iter().enumerate().flat_map(|(at, shape)| {
+        SIZES.iter().enumerate().map(move |(size, scale)| {
+            let id = mark(at, size);
+            format!("<path id=\"{id}\" transform=\"scale({scale})\" d=\"{shape}\"/>")
+        })
+    });
+    let shapes: String = shapes.collect();
     format!(
         "<svg class=\"shapes\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>{shapes}\
          <path id=\"ring\" d=\"{RING}\"/>{more}</defs></svg>\n"

@@ -19,7 +19,7 @@ pub(crate) fn paragraphs(text: &str) -> String {
 }
 
 /// Prevents line breaks after the hyphens of option names.
-fn words(text: &str) -> String {
+pub(crate) fn words(text: &str) -> String {
     let word = |word: &str| match word.strip_prefix("--") {
         Some(rest) if rest.starts_with(char::is_alphabetic) => {
             let name = rest.find(|end: char| !(end.is_alphanumeric() || end == '-'));

@@ -30,6 +30,10 @@ struct Series {
 const HEIGHT: usize = 300;
 /// Maximum number of points of a line that have marks: more would hide each other.
 const MARKED: usize = 30;
+/// Vertical distance below which two lines hide each other, in percent of the height.
+const CLOSE: f64 = 1.0;
+/// Maximum number of lines that lie on another one. With more, each series has a drawing of its own.
+const BESIDE: usize = 2;
 
 impl Lines {
     /// Creates empty axes.
@@ -50,27 +54,70 @@ impl Lines {
     pub(crate) fn drawing(&self, colours: &mut Colours) -> Drawing {
         let looks: Vec<Look> =
             self.series.iter().map(|series| colours.look(&series.name)).collect();
-        let (x, y) = self.scales();
-        let drawn = self.series.iter().zip(&looks);
-        let signs = self
-            .series
-            .iter()
-            .zip(&looks)
-            .map(|(series, look)| (Sign::Line(*look), series.name.as_str()));
+        let scales = self.scales();
+        let above = self.above(&scales);
+        let is_one = above.iter().all(|lines| *lines <= BESIDE);
+        let size = |at: usize| if is_one { above[at] } else { 0 };
+        let lines: Vec<String> = (0..self.series.len())
+            .map(|at| self.drawn(&self.series[at], looks[at], size(at), &scales))
+            .collect();
+        let signs = self.series.iter().zip(&looks);
+        let signs = signs.map(|(series, look)| (Sign::Line(*look), series.name.as_str()));
+        let html = if is_one {
+            format!("{}{}", legend::html(signs), self.plane(lines.concat(), HEIGHT, &scales))
+        } else {
+            let small = signs.zip(lines).map(|(sign, line)| {
+                let plane = self.plane(line, HEIGHT / 2, &scales);
+                format!("<div>{}{plane}</div>\n", legend::all([sign]))
+            });
+            format!("<div class=\"multiples\">\n{}</div>\n", small.collect::<String>())
+        };
+        Drawing {
+            html,
+            description: self.description(),
+            remarks: self.remarks(&above),
+            numbers: Numbers::Table(self.table()),
+        }
+    }
+
+    fn plane(&self, content: String, height: usize, (x, y): &(Scale, Scale)) -> String {
         let plane = Plane {
             x_caption: self.x.caption(),
             y_caption: self.y.caption(),
-            height: HEIGHT,
-            y_ticks: y.ticks(HEIGHT as f64 * 0.6),
+            height,
+            y_ticks: y.ticks(height as f64 * 0.6),
             x: x.clone(),
-            content: drawn.map(|(series, look)| self.drawn(series, *look, &x, &y)).collect(),
+            content,
         };
-        Drawing {
-            html: format!("{}{}", legend::html(signs), plane.html()),
-            description: self.description(),
-            remarks: self.remarks(),
-            numbers: Numbers::Table(self.table()),
-        }
+        plane.html()
+    }
+
+    /// Returns, for each series, the number of later ones that coincide with it at two adjacent
+    /// points at least: they are drawn above it.
+    fn above(&self, scales: &(Scale, Scale)) -> Vec<usize> {
+        let places: Vec<Vec<Option<(f64, f64)>>> = self
+            .series
+            .iter()
+            .map(|series| series.points.iter().map(|point| self.place(*point, scales)).collect())
+            .collect();
+        let meets = |(x, y): (f64, f64), other: &[Option<(f64, f64)>]| {
+            other.iter().flatten().any(|at| at.0 == x && (at.1 - y).abs() < CLOSE)
+        };
+        let coincide = |one: &[Option<(f64, f64)>], other: &[Option<(f64, f64)>]| {
+            let met: Vec<bool> =
+                one.iter().map(|at| at.is_some_and(|at| meets(at, other))).collect();
+            met.windows(2).any(|pair| pair == [true, true])
+        };
+        let count = |at: usize| {
+            let later = places[at + 1..].iter();
+            later.filter(|other| coincide(&places[at], other)).count()
+        };
+        (0..places.len()).map(count).collect()
+    }
+
+    /// Returns the position from the left and from above, in percent, if the axes can show it.
+    fn place(&self, point: (f64, f64), (x, y): &(Scale, Scale)) -> Option<(f64, f64)> {
+        self.can_show(point).then(|| (x.place(point.0), 100.0 - y.place(point.1)))
     }
 
     /// Returns both axes; the vertical one reaches down to 0 if that is not far away.
@@ -91,23 +138,31 @@ impl Lines {
     }
 
     /// Returns the line, which is scaled to the width of the page, and marks, which keep their
-    /// size.
-    fn drawn(&self, Series { name, points }: &Series, look: Look, x: &Scale, y: &Scale) -> String {
-        let place = |point: (f64, f64)| (x.place(point.0), 100.0 - y.place(point.1));
+    /// size. Both are larger by `size` steps, so that lines that coincide do not hide their edges.
+    fn drawn(
+        &self,
+        Series { name, points }: &Series,
+        look: Look,
+        size: usize,
+        scales: &(Scale, Scale),
+    ) -> String {
         let (mut path, mut marks, mut pen) = (String::new(), String::new(), 'M');
+        let width = match size {
+            0 => String::new(),
+            _ => format!(" style=\"stroke-width: {}\"", 2 + 4 * size),
+        };
         for &point in points {
-            if !self.can_show(point) {
+            let Some((left, top)) = self.place(point, scales) else {
                 pen = 'M';
                 continue;
-            }
-            let (left, top) = place(point);
+            };
             let _ = write!(path, "{pen}{left:.2} {top:.2}");
             pen = 'L';
             if points.len() <= MARKED {
                 let _ = write!(
                     marks,
-                    "<use href=\"#m{}\" class=\"mark\" x=\"{}\" y=\"{}\"><title>{}</title></use>",
-                    look.shape(),
+                    "<use href=\"#{}\" class=\"mark\" x=\"{}\" y=\"{}\"><title>{}</title></use>",
+                    look.mark(size),
                     percent(left),
                     percent(top),
                     escape::html(&self.hover(name, point))
@@ -116,7 +171,7 @@ impl Lines {
         }
         format!(
             "<g class=\"{}\"><svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">\
-             <path class=\"mark stroke\" d=\"{path}\" stroke-dasharray=\"{}\"><title>{}</title></path></svg>{marks}</g>\n",
+             <path class=\"mark stroke series\"{width} d=\"{path}\" stroke-dasharray=\"{}\"><title>{}</title></path></svg>{marks}</g>\n",
             look.class(),
             look.dash(),
             escape::html(name)
@@ -143,13 +198,22 @@ impl Lines {
         )
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self, above: &[usize]) -> Vec<String> {
         let points = self.series.iter().flat_map(|series| &series.points);
         let hidden = points.filter(|point| !self.can_show(**point)).count();
-        if hidden == 0 {
-            return Vec::new();
-        }
-        vec![format!("Not drawn, because the axes cannot show them: {hidden} of the points below.")]
+        let hidden = (hidden > 0).then(|| {
+            format!("Not drawn, because the axes cannot show them: {hidden} of the points below.")
+        });
+        let below: Vec<&str> = self
+            .series
+            .iter()
+            .zip(above)
+            .filter(|(_, above)| (1..=BESIDE).contains(*above))
+            .map(|(series, _)| series.name.as_str())
+            .collect();
+        let is_wider = (!below.is_empty() && above.iter().all(|lines| *lines <= BESIDE))
+            .then(|| format!("Wider because another line lies on it: {}.", below.join(", ")));
+        hidden.into_iter().chain(is_wider).collect()
     }
 
     fn table(&self) -> Table {
@@ -183,5 +247,20 @@ mod tests {
         );
         assert!(drawing.remarks[0].ends_with(": 1 of the points below."));
         assert_eq!(drawing.html.matches("<use").count(), 3);
+    }
+
+    #[test]
+    fn lines_that_coincide_are_all_visible() {
+        let points = |last: f64| [(0.0, 5.0), (1.0, 5.0), (2.0, last)];
+        let mut lines = Lines::new(Axis::new("x"), Axis::new("y"));
+        lines.series("one", points(5.0)).series("other", points(9.0)).series("apart", points(0.0));
+        lines.series("crosses", [(0.0, 1.0), (1.0, 5.0), (2.0, 1.0)]);
+        let drawing = lines.drawing(&mut Colours::default());
+        let widths = ["stroke-width: 10\"", "stroke-width: 6\"", "#m0-2", "#m1-1"];
+        assert_eq!(widths.map(|width| drawing.html.matches(width).count()), [1, 1, 3, 3]);
+        assert_eq!(drawing.remarks, ["Wider because another line lies on it: one, other."]);
+        lines.series("fourth", points(7.0));
+        let html = lines.drawing(&mut Colours::default()).html;
+        assert_eq!(html.matches("class=\"plane\"").count(), 5, "each has its own drawing");
     }
 }

@@ -1,5 +1,6 @@
 //! The page: its parts in order, and its HTML file.
 
+use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
@@ -8,13 +9,18 @@ use crate::colours::{self, Colours};
 use crate::escape::{self, paragraphs};
 use crate::file;
 use crate::patterns;
-use crate::table::Table;
+use crate::table::{self, Table};
 
-/// A report, written from top to bottom.
+/// A report, written from top to bottom: a sentence with the result, the first chart, and sections
+/// that are folded up.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
-    lead: String,
+    verdict: String,
+    notices: String,
+    /// The first chart.
+    figure: String,
+    about: Vec<String>,
     sections: Vec<Section>,
     colours: Colours,
     charts: usize,
@@ -23,9 +29,9 @@ pub struct Page {
 }
 
 /// The content under one heading: pictures, and tables below them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Section {
-    heading: Option<String>,
+    heading: String,
     level: Level,
     text: String,
     charts: String,
@@ -35,9 +41,8 @@ struct Section {
 }
 
 /// The nesting level of a section.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    #[default]
     Section,
     /// A part of the section before it.
     Subsection,
@@ -63,42 +68,54 @@ const POLICY: &str =
 const SCRIPT: &str = include_str!("tracks.js");
 const HASH: &str = "pQG42ReGjj2NXFRjFRpApErSeEa26aJgDhzunVyg6eg=";
 
-/// Maximum number of rows of a table that is not folded up, in sections without a chart.
+/// Maximum number of rows of a table that is not folded up, in sections with several tables.
 const OPEN: usize = 12;
-/// Minimum number of sections for a list of them.
-const LISTED: usize = 3;
 
 impl Page {
-    /// Creates a page with a title, and below it the text that describes the work, its time and
-    /// place.
+    /// Creates a page with a title, and below it the result: one sentence with its number. The
+    /// first chart follows the sentence, whatever section it is added in.
     ///
-    /// Empty lines in this text, and in those of sections and charts, separate paragraphs.
-    pub fn new(title: impl Into<String>, lead: impl AsRef<str>) -> Self {
+    /// Empty lines in texts of a page separate paragraphs.
+    pub fn new(title: impl Into<String>, verdict: impl Into<String>) -> Self {
         Page {
             title: title.into(),
-            lead: paragraphs(lead.as_ref()),
-            sections: vec![Section::default()],
+            verdict: verdict.into(),
+            notices: String::new(),
+            figure: String::new(),
+            about: Vec::new(),
+            sections: Vec::new(),
             colours: Colours::default(),
             charts: 0,
             is_zoomed: false,
         }
     }
 
-    /// Begins a section with a heading and a text, which may be empty. Its first paragraph is set
-    /// larger: it should contain the result in one sentence.
-    pub fn section(&mut self, heading: impl AsRef<str>, text: impl AsRef<str>) -> &mut Self {
-        self.begin(Level::Section, heading.as_ref(), text.as_ref())
+    /// Adds a remark to the verdict, such as the reason why it is of a part only.
+    pub fn notice(&mut self, text: impl AsRef<str>) -> &mut Self {
+        self.notices.push_str(&paragraphs(text.as_ref()));
+        self
     }
 
-    /// Begins a part of the previous section. The list of sections leaves it out if the list would
-    /// become long.
-    pub fn subsection(&mut self, heading: impl AsRef<str>, text: impl AsRef<str>) -> &mut Self {
-        self.begin(Level::Subsection, heading.as_ref(), text.as_ref())
+    /// Adds the description of the work, its time and place, at the end of the page.
+    pub fn about(&mut self, text: impl Into<String>) -> &mut Self {
+        self.about.push(text.into());
+        self
     }
 
-    fn begin(&mut self, level: Level, heading: &str, text: &str) -> &mut Self {
-        let (heading, text) = (Some(heading.to_owned()), paragraphs(text));
-        self.sections.push(Section { heading, level, text, ..Section::default() });
+    /// Begins a section, which is folded up, with a heading and a text, which may be empty. Its
+    /// first paragraph is visible: it should contain the result in one sentence.
+    pub fn section(&mut self, heading: impl Into<String>, text: impl Into<String>) -> &mut Self {
+        self.begin(Level::Section, heading.into(), text.into())
+    }
+
+    /// Begins a part of the previous section, which is folded up inside it.
+    pub fn subsection(&mut self, heading: impl Into<String>, text: impl Into<String>) -> &mut Self {
+        self.begin(Level::Subsection, heading.into(), text.into())
+    }
+
+    fn begin(&mut self, level: Level, heading: String, text: String) -> &mut Self {
+        let (charts, tables, printed) = Default::default();
+        self.sections.push(Section { heading, level, text, charts, tables, printed });
         self
     }
 
@@ -112,16 +129,15 @@ impl Page {
     }
 
     /// Adds a table to the section. It is below the section's charts, and is folded up if there are
-    /// any or if it is long.
+    /// any, or if it is a long one of several.
     pub fn table(&mut self, table: Table) -> &mut Self {
         self.current().tables.push(table);
         self
     }
 
-    /// Adds terminal output, at the end of the section. Its lines are not broken: if they are
-    /// longer than the page is wide, the text scrolls in its own box.
+    /// Adds terminal output, at the end of the section.
     pub fn printed(&mut self, text: impl AsRef<str>) -> &mut Self {
-        let html = format!("<pre tabindex=\"0\">{}</pre>\n", escape::html(text.as_ref()));
+        let html = format!("<pre>{}</pre>\n", escape::html(text.as_ref()));
         self.current().printed.push_str(&html);
         self
     }
@@ -136,17 +152,21 @@ impl Page {
     ) -> &mut Self {
         self.charts += 1;
         let (at, title, text) = (self.charts, title.as_ref(), text.as_ref());
-        let level = 1 + self.current().level.number();
+        let level = if at == 1 { 2 } else { 1 + self.current().level.number() };
         let plot = plot.into();
         self.is_zoomed |= plot.is_zoomed();
         let html = plot.html(at, level, title, text, &mut self.colours);
-        self.current().charts.push_str(&html);
+        match at {
+            1 => self.figure = html,
+            _ => self.current().charts.push_str(&html),
+        }
         self
     }
 
+    /// Returns the last section; tables and charts before the first one have a section of their own.
     fn current(&mut self) -> &mut Section {
         if self.sections.is_empty() {
-            self.sections.push(Section::default());
+            self.section("Details", "");
         }
         let last = self.sections.len() - 1;
         &mut self.sections[last]
@@ -154,15 +174,10 @@ impl Page {
 
     /// Returns the whole file.
     pub fn render(&self) -> String {
-        let (title, lead) = (escape::html(&self.title), &self.lead);
+        let title = escape::html(&self.title);
+        let body = self.body();
+        let cards = table::cards(&body);
         let style = include_str!("style.css");
-        let contents = self.contents();
-        let body: String = self
-            .sections
-            .iter()
-            .enumerate()
-            .map(|(at, section)| self.section_html(at, section))
-            .collect();
         let patterns = if self.is_zoomed { patterns::definitions() } else { String::new() };
         let shapes = match self.charts {
             0 => String::new(),
@@ -180,10 +195,45 @@ impl Page {
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{shapes}\
-             <main>\n<h1>{title}</h1>\n<div class=\"lead\">\n{lead}</div>\n{contents}{body}</main>\n\
+             <title>{title}</title>\n<style>\n{style}{cards}</style>\n</head>\n<body>\n{shapes}\
+             <main>\n<h1>{title}</h1>\n{body}</main>\n\
              {script}</body>\n</html>\n"
         )
+    }
+
+    /// Returns the verdict, the first chart and the sections.
+    fn body(&self) -> String {
+        let mut out = format!("<p class=\"verdict\">{}</p>\n", escape::words(&self.verdict));
+        if !self.notices.is_empty() {
+            let _ = writeln!(out, "<div class=\"notice\">{}</div>", self.notices);
+        }
+        out.push_str(&self.figure);
+        let mut is_inside = false;
+        for (at, section) in self.sections.iter().enumerate() {
+            if is_inside && section.level == Level::Section {
+                out.push_str("</details>\n");
+                is_inside = false;
+            }
+            let has_parts =
+                self.sections.get(at + 1).is_some_and(|next| next.level != Level::Section);
+            if section.is_empty() && !(section.level == Level::Section && has_parts) {
+                continue;
+            }
+            out.push_str(&section.html(at));
+            match section.level {
+                Level::Subsection => out.push_str("</details>\n"),
+                Level::Section => is_inside = true,
+            }
+        }
+        if is_inside {
+            out.push_str("</details>\n");
+        }
+        if !self.about.is_empty() {
+            let opening =
+                opening("about", Level::Section, "About this report", &self.about.join("\n\n"));
+            let _ = writeln!(out, "{opening}</details>");
+        }
+        out
     }
 
     /// Writes the file under a temporary name beside `path` and renames it, so that no reader sees
@@ -195,53 +245,43 @@ impl Page {
     pub fn write(&self, path: &Path) -> io::Result<()> {
         file::replace(path, &self.render())
     }
+}
 
-    fn contents(&self) -> String {
-        let of_level = |level: Option<Level>| -> Vec<(usize, &str)> {
-            let sections = self.sections.iter().enumerate();
-            let sections =
-                sections.filter(|(_, section)| level.is_none_or(|level| section.level == level));
-            sections.filter_map(|(at, section)| Some((at, section.heading.as_deref()?))).collect()
-        };
-        // The headings of all levels, if there are few sections.
-        let mut headings = of_level(Some(Level::Section));
-        if headings.len() < LISTED {
-            headings = of_level(None);
-        }
-        if headings.len() < LISTED {
-            return String::new();
-        }
-        let entries: String = headings
-            .into_iter()
-            .map(|(at, heading)| (escape::html(heading), at))
-            .map(|(heading, at)| format!("<li><a href=\"#section-{at}\">{heading}</a></li>\n"))
-            .collect();
-        format!("<nav aria-label=\"Sections\"><ol>\n{entries}</ol></nav>\n")
+impl Section {
+    /// Returns `true` if it has only a heading, for example because its chart is the first one.
+    fn is_empty(&self) -> bool {
+        let Section { text, charts, tables, printed, .. } = self;
+        text.trim().is_empty() && charts.is_empty() && tables.is_empty() && printed.is_empty()
     }
 
-    fn section_html(&self, at: usize, section: &Section) -> String {
-        let Section { heading, level, text, charts, tables, printed } = section;
-        let level = level.number();
-        let label = heading.as_deref().unwrap_or(&self.title);
-        let mut out = match heading {
-            Some(heading) => {
-                let heading = escape::html(heading);
-                format!("<section>\n<h{level} id=\"section-{at}\">{heading}</h{level}>\n")
-            }
-            None => "<section>\n".to_owned(),
-        };
-        out.push_str(text);
+    /// Returns the section without its end, which is behind its parts.
+    fn html(&self, at: usize) -> String {
+        let Section { heading, level, text, charts, tables, printed } = self;
+        let mut out = opening(&format!("section-{at}"), *level, heading, text);
         out.push_str(charts);
         out.extend(tables.iter().map(|table| {
-            let is_open = charts.is_empty() && table.rows() <= OPEN;
+            let is_open = charts.is_empty() && (tables.len() == 1 || table.rows() <= OPEN);
             // The section's heading describes its only table.
             if is_open && tables.len() == 1 {
-                return table.html(label);
+                return table.html(heading);
             }
-            if is_open { table.titled_html(1 + level, label) } else { table.folded_html(label) }
+            let level = 1 + level.number();
+            if is_open { table.titled_html(level, heading) } else { table.folded_html(heading) }
         }));
         out.push_str(printed);
-        out.push_str("</section>\n");
         out
     }
+}
+
+/// Returns the beginning of what is folded up: its heading and first paragraph, which are visible,
+/// and its other paragraphs.
+fn opening(id: &str, level: Level, heading: &str, text: &str) -> String {
+    let (heading, level) = (escape::html(heading), level.number());
+    let (result, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    format!(
+        "<details class=\"section\" id=\"{id}\">\n<summary><h{level}>{heading}</h{level}>\
+         <span class=\"result\">{}</span></summary>\n{}",
+        escape::words(result.trim()),
+        paragraphs(rest)
+    )
 }

@@ -9,6 +9,8 @@ pub(crate) struct Scale {
     low: f64,
     high: f64,
     logarithmic: bool,
+    /// `true` if only whole numbers are written, as for positions.
+    is_whole: bool,
 }
 
 /// A value that is written at an axis.
@@ -54,7 +56,12 @@ impl Scale {
             (Some(reach), false) if ends == Ends::Data => round_steps(reach),
             (Some(reach), _) => reach,
         };
-        Scale { low, high, logarithmic }
+        Scale { low, high, logarithmic, is_whole: false }
+    }
+
+    /// Writes only whole numbers.
+    pub(crate) fn whole(self) -> Scale {
+        Scale { is_whole: true, ..self }
     }
 
     /// Returns the percentage of the axis's length from its low end. Only for values that the axis
@@ -77,7 +84,10 @@ impl Scale {
             places.sort_by(f64::total_cmp);
             places.windows(2).all(|pair| (pair[1] - pair[0]) / 100.0 * room >= width)
         };
-        let values = self.divisions().find(fits).unwrap_or_default();
+        let can_write =
+            |values: &Vec<f64>| !self.is_whole || values.iter().all(|value| value.fract() == 0.0);
+        let mut divisions = self.divisions().filter(can_write);
+        let values = divisions.find(fits).unwrap_or_default();
         let tick = |value: f64| Tick { place: self.place(value), text: number::tick(value) };
         values.into_iter().map(tick).collect()
     }

@@ -1,5 +1,6 @@
 //! Tables of text.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::escape;
@@ -57,6 +58,12 @@ pub struct Table {
 const PAGE: usize = 1180;
 const CHARACTER: usize = 9;
 const EDGES: usize = 20;
+/// Width of a box on the narrowest phone, steps of widths, and the maximum width of a box, in rem.
+const PHONE: usize = 21;
+const STEP: usize = 6;
+const WIDEST: usize = 74;
+/// Size of a rem in CSS pixels, unless readers enlarge their text.
+const REM: usize = 16;
 /// Maximum length of a text that is not broken into lines, in characters.
 const BROKEN: usize = 24;
 
@@ -105,7 +112,7 @@ impl Table {
         )
     }
 
-    /// Returns the table in a box, which scrolls sideways on a phone.
+    /// Returns the table in a box. In a box that is narrower than it, its rows are cards.
     pub(crate) fn html(&self, label: &str) -> String {
         if self.rows.is_empty() || self.width() <= PAGE {
             return self.upright_html(label);
@@ -140,14 +147,37 @@ impl Table {
         columns.map(|characters| characters * CHARACTER + EDGES).sum()
     }
 
+    /// Returns the smallest width of a box in which it is shown as a table, in rem; `None` if that
+    /// is any.
+    fn narrowest(&self) -> Option<usize> {
+        let width = self.width().div_ceil(REM);
+        (width > PHONE).then(|| width.next_multiple_of(STEP).min(WIDEST))
+    }
+
+    /// Returns the number of columns that distinguish the rows, from the first on: 1 if none do.
+    fn names(&self) -> usize {
+        let text = self.columns.iter().take_while(|(_, align)| *align == Align::Left).count();
+        let is_enough = |count: &usize| {
+            let names = self.rows.iter().map(|cells| {
+                cells.iter().take(*count).map(|cell| cell.text.as_str()).collect::<Vec<&str>>()
+            });
+            names.collect::<BTreeSet<_>>().len() == self.rows.len()
+        };
+        (1..=text).find(is_enough).unwrap_or(1)
+    }
+
     /// Returns the table transposed, with these rows as columns.
     fn turned(&self, rows: &[Vec<Cell>]) -> Table {
         let Some(((first, _), further)) = self.columns.split_first() else { return self.clone() };
-        let name =
-            |cells: &Vec<Cell>| cells.first().map(|cell| cell.text.clone()).unwrap_or_default();
+        let names = self.names();
+        let name = |cells: &Vec<Cell>| {
+            let names: Vec<&str> =
+                cells.iter().take(names).map(|cell| cell.text.as_str()).collect();
+            names.join(", ")
+        };
         let headings = rows.iter().map(|cells| (name(cells), Align::Right));
         let mut table = Table::new([(first.clone(), Align::Left)].into_iter().chain(headings));
-        for (at, (heading, _)) in further.iter().enumerate() {
+        for (at, (heading, _)) in further.iter().enumerate().skip(names - 1) {
             let cells = rows.iter().filter_map(|cells| cells.get(at + 1).cloned());
             table.row([Cell::from(heading.as_str())].into_iter().chain(cells));
         }
@@ -155,8 +185,12 @@ impl Table {
     }
 
     fn upright_html(&self, label: &str) -> String {
+        let cards = match self.narrowest() {
+            Some(narrowest) => format!(" class=\"w{narrowest}\""),
+            None => String::new(),
+        };
         let mut out = format!(
-            "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table>\n<thead><tr>",
+            "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table{cards}>\n<thead><tr>",
             escape::html(label)
         );
         for (heading, align) in &self.columns {
@@ -173,13 +207,26 @@ impl Table {
 
     fn row_html(&self, cells: &[Cell]) -> String {
         let mut out = String::from("<tr>");
-        for (at, (cell, (_, align))) in cells.iter().zip(&self.columns).enumerate() {
-            let (tag, scope) = if at == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-            let _ = write!(out, "<{tag}{scope}{}>{}</{tag}>", class(*align), cell.html());
+        let has_cards = self.narrowest().is_some();
+        for (at, (cell, (heading, align))) in cells.iter().zip(&self.columns).enumerate() {
+            let (tag, attribute) = match at {
+                0 => ("th", " scope=\"row\"".to_owned()),
+                _ if has_cards => ("td", format!(" data-label=\"{}\"", escape::html(heading))),
+                _ => ("td", String::new()),
+            };
+            let _ = write!(out, "<{tag}{attribute}{}>{}</{tag}>", class(*align), cell.html());
         }
         out.push_str("</tr>\n");
         out
     }
+}
+
+/// Returns the style of the cards of all tables in `body`.
+pub(crate) fn cards(body: &str) -> String {
+    let widths = (PHONE.next_multiple_of(STEP)..WIDEST).step_by(STEP).chain([WIDEST]);
+    let used = widths.filter(|width| body.contains(&format!("<table class=\"w{width}\">")));
+    let style = include_str!("cards.css");
+    used.map(|width| style.replace("WIDTH", &width.to_string())).collect()
 }
 
 fn class(align: Align) -> &'static str {
@@ -210,17 +257,38 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_turned_table_are_distinguished() {
+        let (left, right) = (Align::Left, Align::Right);
+        let names = [("policy".to_owned(), left), ("parameters".to_owned(), left)];
+        let columns = names.into_iter().chain((0..30).map(|at| (format!("column {at}"), right)));
+        let mut table = Table::new(columns);
+        for parameters in ["cpus=1", "cpus=2"] {
+            table.row(["one", parameters].map(str::to_owned).into_iter().chain(["7".to_owned()]));
+        }
+        let html = table.html("");
+        assert!(html.contains(">one, cpus=1</th>") && html.contains(">one, cpus=2</th>"), "{html}");
+        assert!(!html.contains(">parameters<"), "{html}");
+    }
+
+    #[test]
     fn a_table_that_is_too_wide_is_turned() {
         let columns = (0..20).map(|at| (format!("column {at}"), Align::Right));
         let mut table = Table::new(columns);
-        assert_eq!(table.html("").matches("<table>").count(), 1, "without rows");
+        assert_eq!(table.html("").matches("<table").count(), 1, "without rows");
         for row in 0..12 {
             table.row((0..20).map(|column| format!("{row}/{column}")));
         }
         let html = table.html("");
-        let tables = html.matches("<table>").count();
+        let tables = html.matches("<table").count();
         assert!(tables < 12, "several rows beside each other");
         assert_eq!(html.matches("<tr>").count(), tables * 20);
-        assert!(html.contains("<th scope=\"row\">column 1</th><td class=\"right\">0/1</td><td class=\"right\">1/1</td>"));
+        assert!(html.contains(
+            "<th scope=\"row\">column 1</th><td data-label=\"0/0\" class=\"right\">0/1</td>"
+        ));
+        assert!(
+            cards(&html).contains("54rem") && !cards(&html).contains("60rem"),
+            "{}",
+            cards(&html)
+        );
     }
 }

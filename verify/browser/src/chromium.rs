@@ -15,6 +15,8 @@ pub enum Scheme {
     Light,
     /// Light text on a dark page.
     Dark,
+    /// The style for printing, on a screen.
+    Paper,
 }
 
 /// The circumstances in which the page is shown.
@@ -27,12 +29,16 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The frames in which every page must be readable: light and dark, on a screen and on a phone.
-    pub const ALL: [Frame; 4] = [
-        Frame { scheme: Scheme::Light, width: 1300 },
-        Frame { scheme: Scheme::Dark, width: 1300 },
+    /// The frames in which every page must be readable: a phone, a tablet, two screens, and the
+    /// width of A4 paper between margins of 12 mm.
+    pub const ALL: [Frame; 7] = [
         Frame { scheme: Scheme::Light, width: 390 },
+        Frame { scheme: Scheme::Light, width: 768 },
+        Frame { scheme: Scheme::Light, width: 1300 },
+        Frame { scheme: Scheme::Light, width: 1920 },
         Frame { scheme: Scheme::Dark, width: 390 },
+        Frame { scheme: Scheme::Dark, width: 1300 },
+        Frame { scheme: Scheme::Paper, width: 703 },
     ];
 
     /// Returns the frame as a part of file names.
@@ -92,11 +98,11 @@ impl Browser {
     ///
     /// Panics like [`Browser::inspect`].
     pub fn look_at(&self, name: &str, html: &str) -> Vec<(Frame, Findings)> {
-        let found = self.inspect_all(name, html, &Frame::ALL);
+        let found = self.inspect_each(name, &Frame::ALL.map(|frame| (html, frame)));
         let found: Vec<_> = Frame::ALL.into_iter().zip(found).collect();
         if let Some(pictures) = std::env::var_os("PERCID_PICTURES").map(PathBuf::from) {
-            for (frame, found) in &found {
-                self.picture(name, *frame, found.height, &pictures);
+            for (at, (frame, found)) in found.iter().enumerate() {
+                self.picture(name, at, *frame, found.height, &pictures);
             }
         }
         found
@@ -108,22 +114,35 @@ impl Browser {
     ///
     /// If the page cannot be written or shown, or the probe does not report: that is a failed test.
     pub fn inspect(&self, name: &str, html: &str, frame: Frame) -> Findings {
-        self.inspect_all(name, html, &[frame]).remove(0)
+        self.inspect_each(name, &[(html, frame)]).remove(0)
     }
 
-    /// Inspects a page in all frames. The browser starts once: that takes longer than showing a
+    /// Inspects each page in its frame. The browser starts once: that takes longer than showing a
     /// page.
-    fn inspect_all(&self, name: &str, html: &str, frames: &[Frame]) -> Vec<Findings> {
+    ///
+    /// # Panics
+    ///
+    /// Panics like [`Browser::inspect`].
+    pub fn inspect_each(&self, name: &str, pages: &[(&str, Frame)]) -> Vec<Findings> {
         let folder = self.emptied(name);
-        fs::write(folder.join("page.html"), html).expect("the page is written");
-        fs::write(folder.join("probed.html"), probed(html)).expect("its copy is written");
+        for (at, (html, frame)) in pages.iter().enumerate() {
+            let html = match frame.scheme {
+                Scheme::Paper => html.replace("@media print", "@media all"),
+                _ => (*html).to_owned(),
+            };
+            fs::write(folder.join(format!("page-{at}.html")), &html).expect("the page is written");
+            let probed = probed(&html);
+            fs::write(folder.join(format!("probed-{at}.html")), probed)
+                .expect("its copy is written");
+        }
         let window = folder.join("window.html");
-        fs::write(&window, window_around("probed.html", frames, HEIGHT))
-            .expect("the window is written");
+        let shown = pages.iter().enumerate();
+        let shown = shown.map(|(at, (_, frame))| (format!("probed-{at}.html"), *frame));
+        fs::write(&window, window_around(shown, HEIGHT)).expect("the window is written");
         let dom = self.dom(&folder, &window);
-        let mut found = Findings::read(&dom, frames.len())
+        let mut found = Findings::read(&dom, pages.len())
             .unwrap_or_else(|| panic!("{name}: the probe has not reported:\n{dom}"));
-        for (found, frame) in found.iter_mut().zip(frames) {
+        for (found, (html, frame)) in found.iter_mut().zip(pages) {
             found.size = html.len();
             // The page must have been shown in this scheme.
             assert_eq!(found.dark, frame.scheme == Scheme::Dark, "{name}: shown as {frame:?}");
@@ -153,12 +172,12 @@ impl Browser {
     }
 
     /// Takes a picture of the page that [`Browser::inspect`] has left in the folder of this name.
-    fn picture(&self, name: &str, frame: Frame, height: u32, pictures: &Path) {
+    fn picture(&self, name: &str, at: usize, frame: Frame, height: u32, pictures: &Path) {
         let folder = self.folder.join(name);
         fs::create_dir_all(pictures).expect("a folder for pictures");
         let (window, height) = (folder.join("picture.html"), height.min(TALLEST));
-        fs::write(&window, window_around("page.html", &[frame], height))
-            .expect("the window is written");
+        let page = [(format!("page-{at}.html"), frame)];
+        fs::write(&window, window_around(page.into_iter(), height)).expect("the window is written");
         let mut command = self.command(&folder);
         let picture = pictures.join(format!("{name}-{}.png", frame.name()));
         let _ = fs::remove_file(&picture);
@@ -208,19 +227,19 @@ fn probed(html: &str) -> String {
     html.replacen("<head>\n", &probe, 1)
 }
 
-/// Returns a page with windows of any width on the inspected page, and the place for their
+/// Returns a page with windows of any width on the inspected pages, and the place for their
 /// findings. A window's own colour scheme is the preference that is reported to the page in it. All
 /// windows overlap: pages out of view would be drawn later, or never.
-fn window_around(page: &str, frames: &[Frame], height: u32) -> String {
-    let window = |frame: &Frame| {
-        let scheme = format!("{:?}", frame.scheme).to_lowercase();
+fn window_around(pages: impl Iterator<Item = (String, Frame)>, height: u32) -> String {
+    let window = |(page, frame): (String, Frame)| {
+        let scheme = if frame.scheme == Scheme::Dark { "dark" } else { "light" };
         format!(
             "<iframe src=\"{page}\" style=\"border: 0; position: absolute; color-scheme: {scheme}; \
              top: 0; left: 0; width: {width}px; height: {height}px\"></iframe>\n",
             width = frame.width
         )
     };
-    let windows: String = frames.iter().map(window).collect();
+    let windows: String = pages.map(window).collect();
     format!(
         "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <style>body {{ margin: 0; }}</style>\n\

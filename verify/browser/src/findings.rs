@@ -6,10 +6,6 @@ use serde::Deserialize;
 const READABLE: f64 = 4.5;
 /// Maximum size of a page, in bytes.
 const LARGEST: usize = 1_000_000;
-/// The width in CSS pixels from which on a window must not need horizontal scrolling; in narrower
-/// ones tables may scroll in their own boxes.
-const WIDE: u32 = 1000;
-
 /// The results of `probe.js`.
 #[derive(Debug, Deserialize)]
 pub struct Findings {
@@ -28,6 +24,12 @@ pub struct Findings {
     overflow: f64,
     /// Boxes whose content is wider than they are.
     scrolled: Vec<String>,
+    /// Faults of the beginning of the page: a sentence with a number, and a chart if it has any.
+    opening: Vec<String>,
+    /// Charts that keyboard or screen readers cannot reach by a name.
+    nameless: Vec<String>,
+    /// Lines that others hide.
+    covered: Vec<String>,
     /// Pairs of texts that overlap.
     overlaps: Vec<(String, String)>,
     /// Texts that exceed their cell of a table.
@@ -97,9 +99,10 @@ impl Findings {
         (found.len() == windows).then_some(found)
     }
 
-    /// Returns all problems if the charts should have these numbers of marks.
+    /// Returns all problems of a report whose charts should have these numbers of marks.
     pub fn problems(&self, marks: &[usize]) -> Vec<String> {
         let mut problems = self.layout();
+        problems.extend(self.opening.iter().map(|fault| format!("opening: {fault}")));
         if self.charts.len() != marks.len() {
             problems.push(format!("{} charts, expected {}", self.charts.len(), marks.len()));
         }
@@ -111,8 +114,9 @@ impl Findings {
         problems
     }
 
-    /// Returns all problems of the layout and of the reading of the page.
-    fn layout(&self) -> Vec<String> {
+    /// Returns all problems of the layout and of the reading of the page, which need not be a
+    /// report that opens with its verdict.
+    pub fn layout(&self) -> Vec<String> {
         let mut problems = self.errors.clone();
         if self.size > LARGEST {
             problems.push(format!("{} bytes, expected {LARGEST} at most", self.size));
@@ -120,7 +124,10 @@ impl Findings {
         if self.overflow > 0.0 {
             problems.push(format!("{} pixels wider than the window", self.overflow));
         }
-        let scrolled = self.scrolled.iter().filter(|_| self.width >= WIDE);
+        problems
+            .extend(self.nameless.iter().map(|chart| format!("no name or not reached: {chart}")));
+        problems.extend(self.covered.iter().map(|line| format!("hidden by other lines: {line:?}")));
+        let scrolled = self.scrolled.iter();
         problems.extend(scrolled.map(|label| format!("scrolls sideways: {label:?}")));
         let overlaps = self.overlaps.iter();
         problems.extend(overlaps.map(|(one, other)| format!("{one:?} overlaps {other:?}")));

@@ -114,7 +114,7 @@
   function broken(words) {
     const found = [];
     for (const { element, node } of words) {
-      if (element.closest(".lead, pre")) continue;
+      if (element.closest(".verdict, #about, pre")) continue;
       for (const word of node.textContent.matchAll(/[^\s/\-\u2010-\u2015]+/g)) {
         const tops = new Set(rectangles(node, word.index, word.index + word[0].length).map((box) => Math.round(box.top)));
         if (tops.size > 1) found.push(word[0]);
@@ -147,6 +147,51 @@
       cut: cut(words, frame),
       hover: plot.querySelector(".mark > title")?.textContent.replaceAll("\n", " | ") ?? "",
     };
+  }
+
+  // ---- the beginning, names, and lines upon each other ----
+
+  // The heading, one sentence with a number, and the first chart.
+  function opening() {
+    const [heading, verdict, ...rest] = document.querySelector("main")?.children ?? [];
+    const text = verdict?.matches(".verdict") ? verdict.textContent.trim() : "";
+    const faults = [];
+    if (!heading?.matches("h1")) faults.push("no heading");
+    if (!/\d/.test(text)) faults.push(`no number: ${text}`);
+    if (!text.endsWith(".")) faults.push(`no end: ${text}`);
+    if (/[.!?]\s+\p{Lu}/u.test(text)) faults.push(`several sentences: ${text}`);
+    if (verdict && verdict.getBoundingClientRect().height > 200) faults.push(`too long: ${text}`);
+    const first = rest.find((part) => !part.matches(".notice"));
+    if (document.querySelector("figure.chart") && !first?.matches("figure.chart")) faults.push("no chart");
+    return faults;
+  }
+
+  function nameless() {
+    const plots = [...document.querySelectorAll("figure.chart .plot")];
+    const isNamed = (plot) =>
+      plot.getAttribute("role") === "img" && plot.getAttribute("aria-label")?.length > 20 && plot.tabIndex === 0;
+    return plots.filter((plot) => !isNamed(plot)).map((plot) => plot.closest("figure").id);
+  }
+
+  // A line is seen if a point at its middle or edge is not below another one.
+  const SAMPLES = 100;
+  function isSeen(path) {
+    path.scrollIntoView({ block: "center" });
+    const [group, matrix, length] = [path.closest("g"), path.getScreenCTM(), path.getTotalLength()];
+    const edge = parseFloat(getComputedStyle(path).strokeWidth) / 2 - 0.6;
+    for (let at = 0; at <= SAMPLES; at++) {
+      const { x, y } = path.getPointAtLength(length * at / SAMPLES).matrixTransform(matrix);
+      for (const aside of [0, -edge, edge]) {
+        const top = document.elementFromPoint(x, y + aside);
+        if (top && group.contains(top)) return true;
+      }
+    }
+    return length === 0;
+  }
+  function covered() {
+    const hidden = [...document.querySelectorAll("path.series")].filter((path) => !isSeen(path));
+    scrollTo(0, 0);
+    return hidden.map((path) => path.textContent);
   }
 
   // ---- zooming: all time lines of a page after each of its buttons ----
@@ -187,6 +232,9 @@
       overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
       scrolled: [...document.querySelectorAll(".table, pre")].filter(scrolls)
         .map((box) => box.getAttribute("aria-label") ?? box.textContent.slice(0, 40)),
+      opening: opening(),
+      nameless: nameless(),
+      covered: covered(),
       overlaps: overlaps(outside).concat(...[...document.querySelectorAll(".table")].map((table) => overlaps([...texts(table)]))),
       cut: cut(page.filter(({ element }) => element.closest("td, th")), null),
       broken: broken(page),

@@ -4,31 +4,63 @@ use percid_report::{Axis, Bars, Page};
 
 use super::document::Document;
 use super::figures::{Figure, distinct};
-use super::summary::Facts;
+use super::summary::{Costs, Facts};
 use super::titles::title;
 use super::{intermittent, wander};
 use crate::judged::{Judged, Part};
-use percid_command::report::lead;
+use percid_command::report;
 
 /// Returns the report of all measurements.
 pub(super) fn page(document: &Document) -> Page {
-    let mut page = begun("percid bench", document);
-    page.section("In short", paragraphs(&Facts(document).to_string()));
+    let increments = document.ops.as_ref().filter(|part| part.hiding().is_none());
+    let increments = increments.and_then(|part| Costs::of(&part.report, &document.machine)?.told());
+    let mut page = begun("percid bench", increments.unwrap_or_else(|| result(document)), document);
     parts(document, &mut page);
+    page.section("In short", Facts(document).sentences().join("\n\n"));
     page
 }
 
 /// Returns the report of one part.
 pub(super) fn of_part(name: &str, document: &Document) -> Page {
-    let mut page = begun(&format!("percid bench {name}"), document);
+    let mut page = begun(&format!("percid bench {name}"), result(document), document);
     parts(document, &mut page);
     page
 }
 
-fn begun(title: &str, document: &Document) -> Page {
+fn begun(title: &str, verdict: String, document: &Document) -> Page {
     // The machine, and then the ID source.
     let machine = document.machine.summary().replacen('\n', "\n\n", 1);
-    Page::new(title, lead(&machine, document.interrupted))
+    report::page(title, verdict, &machine, document.interrupted)
+}
+
+/// Returns the result of the first part that was measured.
+fn result(document: &Document) -> String {
+    let ops = document.ops.as_ref().map(|part| of(part, |ops| span(&ops.results)));
+    let mask = || document.mask.as_ref().map(|part| of(part, |mask| span(&mask.mask)));
+    let wander = || document.wander.as_ref().map(|part| of(part, moves));
+    let intermittent = || document.intermittent.as_ref().map(|part| of(part, bursts));
+    let found = ops.or_else(mask).or_else(wander).or_else(intermittent);
+    found.unwrap_or_else(|| NOTHING.to_owned())
+}
+
+/// Returns the result of a part, unless its times are noise.
+fn of<R: Part>(part: &Judged<R>, told: impl Fn(&R) -> String) -> String {
+    match part.hiding() {
+        Some(noise) => format!("0 times can be shown, because {noise}."),
+        None => told(&part.report),
+    }
+}
+
+const NOTHING: &str = "0 times were measured.";
+
+fn moves(report: &wander::WanderReport) -> String {
+    least_and_most("a move", report.wander.iter().map(|row| (name_of_move(row), row.ns_min)))
+}
+
+fn bursts(report: &intermittent::IntermittentReport) -> String {
+    let rows = report.rows.iter();
+    let times = rows.filter_map(|row| Some((name_of_burst(row), row.ns_later?)));
+    least_and_most("a burst after a pause", times)
 }
 
 fn parts(document: &Document, page: &mut Page) {
@@ -44,10 +76,7 @@ fn parts(document: &Document, page: &mut Page) {
     }
     let title = "Threads that keep changing their CPU";
     if let Some(wander) = shown(&document.wander, title, page) {
-        let told = least_and_most(
-            "a move",
-            wander.wander.iter().map(|row| (name_of_move(row), row.ns_min)),
-        );
+        let told = moves(wander);
         let about = "Time of a move to another CPU and ten increments there.";
         page.section(title, format!("{told}\n\n{about}"));
         let series = ["fastest", "median"];
@@ -59,11 +88,7 @@ fn parts(document: &Document, page: &mut Page) {
     }
     let title = "Coming back to per-CPU memory after a pause";
     if let Some(intermittent) = shown(&document.intermittent, title, page) {
-        let rows = intermittent.rows.iter();
-        let told = least_and_most(
-            "a burst after a pause",
-            rows.filter_map(|row| Some((name_of_burst(row), row.ns_later?))),
-        );
+        let told = bursts(intermittent);
         let about = "At once: right after bursts without pauses.";
         page.section(title, format!("{told}\n\n{about} A burst writes to 16 KiB."));
         let series = ["at once", "after a pause"];
@@ -102,9 +127,9 @@ fn least_and_most(of: &str, figures: impl Iterator<Item = (String, f64)>) -> Str
     let figures: Vec<(String, f64)> = figures.collect();
     let by = |(_, one): &&(String, f64), (_, other): &&(String, f64)| one.total_cmp(other);
     let ends = figures.iter().min_by(by).zip(figures.iter().max_by(by));
-    ends.map_or("Nothing was measured.".to_owned(), |((first, least), (last, most))| {
+    ends.map_or(NOTHING.to_owned(), |((first, least), (last, most))| {
         let [least, most] = [*least, *most].map(two_digits);
-        format!("From {least} ns ({first}) to {most} ns ({last}) for {of}.")
+        format!("The time of {of} is from {least} ns ({first}) to {most} ns ({last}).")
     })
 }
 
@@ -116,23 +141,18 @@ fn time(of: &str) -> Axis {
 fn span(figures: &[Figure]) -> String {
     let by = |one: &&Figure, other: &&Figure| one.ns_min.total_cmp(&other.ns_min);
     let ends = figures.iter().min_by(by).zip(figures.iter().max_by(by));
-    ends.map_or("Nothing was measured.".to_owned(), |(least, most)| {
+    ends.map_or(NOTHING.to_owned(), |(least, most)| {
         let told = |figure: &Figure| {
             let name = name(figure.op, &figure.source);
             format!("{} ns ({name}, {})", two_digits(figure.ns_min), figure.team)
         };
-        format!("From {} to {}.", told(least), told(most))
+        format!("The time of an operation is from {} to {}.", told(least), told(most))
     })
 }
 
 /// Formats a time with enough digits to compare orders of magnitude.
 fn two_digits(ns: f64) -> String {
     if ns < 10.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
-}
-
-/// Makes paragraphs of lines: a line that is not indented begins a paragraph.
-fn paragraphs(text: &str) -> String {
-    text.replace("\n  ", " ").replace('\n', "\n\n")
 }
 
 /// Adds a chart for each family: in it each operation with each source, a bar for each team.

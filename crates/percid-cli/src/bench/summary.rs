@@ -97,6 +97,20 @@ impl<'a> Costs<'a> {
         candidates.iter().find_map(measured).unwrap_or_default()
     }
 
+    /// Returns the cost of an increment beside that of an atomic, in one sentence.
+    pub(super) fn told(&self) -> Option<String> {
+        let threads = self.team.threads;
+        let (other, of) = match self.ns("atomic_shared").filter(|_| threads > 1) {
+            Some(shared) => (shared, format!("an atomic that {threads} threads share")),
+            None => (self.ns("atomic_private")?, "an atomic of its own".to_owned()),
+        };
+        let own = ns(self.ns("counter_add")?);
+        Some(format!(
+            "An increment of percid's counter takes {own} ns, that of {of} {} ns.",
+            ns(other)
+        ))
+    }
+
     fn increments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let threads = self.team.threads;
         let rounds = self.find("counter_add").map_or(0, |figure| figure.rounds);
@@ -170,31 +184,38 @@ pub(super) struct Facts<'a>(pub(super) &'a Document);
 
 impl fmt::Display for Facts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let document = self.0;
-        let source = document.machine.source();
-        let no_ids = |source| format!("{} (percid info says why)", title(source));
-        let mut missing: Vec<String> = document.machine.unavailable().map(no_ids).collect();
         writeln!(f)?;
-        match document.intermittent.as_ref().and_then(|part| stay(part, source)) {
-            Some(fact) => writeln!(f, "{fact}")?,
-            None => missing.push("whether IDs stay with their CPU".to_owned()),
-        }
-        match &document.memory {
-            Some(memory) => writeln!(f, "{}", wrapped(&memory_fact(memory)))?,
-            None => missing.push("memory".to_owned()),
-        }
-        match &document.ops {
-            Some(ops) => writeln!(f, "{}", wrapped(&exactness(&ops.report, document.is_exact())))?,
-            None => missing.push("single operations".to_owned()),
-        }
-        if !missing.is_empty() {
-            writeln!(f, "{}", wrapped(&format!("Not measured: {}.", missing.join("; "))))?;
-        }
+        self.sentences().iter().try_for_each(|fact| writeln!(f, "{}", wrapped(fact)))?;
         writeln!(f, "All tables: percid --full. Pictures: percid --html FILE. Data: percid --json.")
     }
 }
 
-/// Returns lines that report whether each CPU reused one shard, and the time that it saved after
+impl Facts<'_> {
+    /// Returns the facts, not broken into lines.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let document = self.0;
+        let source = document.machine.source();
+        let no_ids = |source| format!("{} (percid info says why)", title(source));
+        let mut missing: Vec<String> = document.machine.unavailable().map(no_ids).collect();
+        let stay = document.intermittent.as_ref().and_then(|part| stay(part, source));
+        let memory = document.memory.as_ref().map(memory_fact);
+        let exact = document.ops.as_ref().map(|ops| exactness(&ops.report, document.is_exact()));
+        let names = ["whether IDs stay with their CPU", "memory", "single operations"];
+        let mut facts = Vec::new();
+        for (fact, name) in [stay, memory, exact].into_iter().zip(names) {
+            match fact {
+                Some(fact) => facts.push(fact),
+                None => missing.push(name.to_owned()),
+            }
+        }
+        if !missing.is_empty() {
+            facts.push(format!("Not measured: {}.", missing.join("; ")));
+        }
+        facts
+    }
+}
+
+/// Returns a sentence that reports whether each CPU reused one shard, and the time that it saved after
 /// the longest pause.
 fn stay(part: &Judged<IntermittentReport>, source: &str) -> Option<String> {
     let report = &part.report;
@@ -214,13 +235,13 @@ fn stay(part: &Judged<IntermittentReport>, source: &str) -> Option<String> {
     let pause = longest * ours.threads as u64;
     let saved = (100.0 * (1.0 - own / other)).round();
     let saved = if saved >= 1.0 { format!("{saved} % saved") } else { "nothing saved".to_owned() };
-    Some(wrapped(&format!(
+    Some(format!(
         "Do IDs stay with their CPU? {stays}. Touching {} KiB after a pause of {pause} ms took {} ns in \
          that shard and {} ns in another CPU's: {saved}.",
         AREA / 1024,
         ns(own),
         ns(other),
-    )))
+    ))
 }
 
 fn memory_fact(memory: &MemoryReport) -> String {

@@ -271,6 +271,7 @@ const DEMO_EXAMPLES: &str = "\
 Examples:
   percid numa demo
   percid numa demo --pairs 12 --seconds 20
+  percid numa demo --html demo.html
   percid numa demo --rules base --access trapped --memory 512M --threads 16
   percid numa demo --json | jq '.comparison | [.verdict, .gain]'
   percid numa demo --json | jq '.runs[] | [.pair, .balanced, .placed_after]'";
@@ -360,6 +361,10 @@ pub(crate) struct CheckKernelArguments {
     /// Run this command and observe it
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+
+    /// Write a report with the same, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -389,6 +394,10 @@ pub(crate) struct DemoArguments {
     /// The method by which the balancer detects accesses
     #[arg(long, value_parser = access_methods(), default_value = "reported")]
     pub(crate) access: AccessMethod,
+
+    /// Write a report with the same, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// The walks, by their names.

@@ -11,6 +11,7 @@ mod script;
 
 use std::fmt;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 use percid::id::Generation;
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
+use percid_command::report::{self, Report};
+use percid_report::{Axis, Bars, Page};
 use percid_sim::conformance::Recording;
 use percid_sim::explanation::{Behaviour, Explanation};
 use serde::Serialize;
@@ -65,10 +68,12 @@ pub(crate) fn observe() -> Observation {
 }
 
 /// Runs the test alone, without the rest of `percid info --check`.
-pub(crate) fn run(json: bool) -> Result<Exit, Failure> {
+pub(crate) fn run(html: Option<&Path>, json: bool) -> Result<Exit, Failure> {
+    let report = Report::to(html)?;
     let observation = observe();
-    if json { output::print_json(&observation) } else { output::print_text(&observation) }?;
-    Ok(Exit::Complete)
+    let printed =
+        if json { output::print_json(&observation) } else { output::print_text(&observation) };
+    report.write(printed, || observation.page(), Exit::Complete)
 }
 
 /// Runs the experiment, in a process that does nothing else. Prints the recording.
@@ -153,6 +158,38 @@ impl Observation {
         let hinted = hinted.map(|generation| generation.to_string());
         let undecided = Some(why);
         Observation { observed: None, hinted, differs: false, evidence: Vec::new(), undecided }
+    }
+}
+
+impl Observation {
+    fn page(&self) -> Page {
+        let explained = |of: &EvidenceReport| of.compared - of.different;
+        let observed = self.observed.as_ref().and_then(|observed| {
+            self.evidence.iter().find(|evidence| evidence.behaviour == *observed)
+        });
+        let verdict = match (observed, &self.undecided) {
+            (Some(of), _) => format!(
+                "The kernel's IDs behave as {}, which explains {} of {} IDs.",
+                of.behaviour,
+                explained(of),
+                of.compared
+            ),
+            (None, why) => format!(
+                "The kernel's IDs are undecided among {} behaviours: {}.",
+                self.evidence.len(),
+                why.as_deref().unwrap_or_default()
+            ),
+        };
+        let mut page = report::page("percid kernel-ids", verdict, "The IDs of this kernel.", false);
+        let mut bars = Bars::grouped(Axis::new("behaviour"), Axis::new("IDs"), ["explained"]);
+        for evidence in &self.evidence {
+            bars.category(evidence.behaviour.as_str(), [explained(evidence) as f64]);
+        }
+        if !self.evidence.is_empty() {
+            page.chart("IDs explained by each behaviour", "", bars);
+        }
+        page.section("All that was found", "").printed(self.to_string().trim_end());
+        page
     }
 }
 

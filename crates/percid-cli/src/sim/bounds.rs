@@ -27,12 +27,16 @@ impl Bounds {
         Bounds::new(self.bounds)
     }
 
+    /// Returns the number of bounds that hold, and of all.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.bounds.iter().filter(|bound| bound.holds).count(), self.bounds.len())
+    }
+
     /// Returns the number of values that are out of bounds, in words.
     pub(crate) fn verdict(&self) -> String {
-        let broken = self.bounds.iter().filter(|bound| !bound.holds).count();
-        match broken {
-            0 => format!("All {} bounds hold.", self.bounds.len()),
-            _ => format!("FAILED: {broken} of {} bounds do not hold.", self.bounds.len()),
+        match self.counts() {
+            (held, all) if held == all => format!("All {all} bounds hold."),
+            (held, all) => format!("FAILED: {} of {all} bounds do not hold.", all - held),
         }
     }
 

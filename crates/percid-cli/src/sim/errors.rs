@@ -5,10 +5,10 @@
 pub(crate) fn sentence(what: &str, errors: impl Iterator<Item = (String, f64)>) -> String {
     let errors: Vec<(String, f64)> = errors.filter(|(_, error)| error.is_finite()).collect();
     let worst = errors.iter().max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
-    let Some((place, worst)) = worst else { return format!("No published {what} to compare.") };
+    let Some((place, worst)) = worst else { return format!("0 published {what} can be compared.") };
     let mean = errors.iter().map(|(_, error)| error.abs()).sum::<f64>() / errors.len() as f64;
     format!(
-        "{} published {what}: mean error {mean:.1} %, worst {worst:+.1} %, at {place}.",
+        "The mean error of {} published {what} is {mean:.1} %, the worst {worst:+.1} %, at {place}.",
         errors.len()
     )
 }
@@ -23,8 +23,8 @@ mod tests {
         let errors = errors.map(|(place, error)| (place.to_owned(), error));
         assert_eq!(
             sentence("cells", errors.into_iter()),
-            "2 published cells: mean error 2.5 %, worst -4.0 %, at b."
+            "The mean error of 2 published cells is 2.5 %, the worst -4.0 %, at b."
         );
-        assert_eq!(sentence("cells", [].into_iter()), "No published cells to compare.");
+        assert_eq!(sentence("cells", [].into_iter()), "0 published cells can be compared.");
     }
 }

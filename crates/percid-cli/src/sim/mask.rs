@@ -16,7 +16,7 @@ use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::presets;
-use percid_command::report::{Report, lead};
+use percid_command::report::{self, Report};
 use percid_command::table::Table;
 use percid_command::text_table::{Align, TextTable};
 use percid_command::this_machine::Numbering;
@@ -148,8 +148,9 @@ impl Results {
 
     fn page(&self) -> Page {
         let what = format!("{}: {}.", self.title(), self.workload.about);
-        let mut page = Page::new("percid sim mask", lead(&what, self.interrupted));
         let told = self.told("Throughput", " CPUs", |row| Some(row.throughput));
+        let told = if told.is_empty() { "0 runs were finished.".to_owned() } else { told };
+        let mut page = report::page("percid sim mask", told.as_str(), &what, self.interrupted);
         let about = "Work done at a time, in CPUs that run beside a busy sibling. More is better.";
         page.section("Throughput", format!("{told}\n\n{about}"));
         let throughput = Axis::new("throughput").unit("CPUs");
@@ -160,9 +161,9 @@ impl Results {
         let latency = Axis::new("latency").unit("cycles").logarithmic();
         self.plot("Latency", &latency, &mut page, |row| row.latency);
         let share = |row: &MaskPolicyRow| Some(100.0 * row.scheduler_share);
-        page.section("Scheduler's share of the CPU time", self.told("Share", " %", share));
+        page.section("Scheduler's share of the CPU time", self.told("The share", " %", share));
         self.plot("Share", &Axis::new("share").unit("%"), &mut page, share);
-        let told = self.told("Transfers of the mask's line", " a second", |row| {
+        let told = self.told("The rate of transfers of the mask's line", " a second", |row| {
             Some(row.transfers_per_second.round())
         });
         let about = "Counts are those of all runs, the others means.";

@@ -17,14 +17,14 @@ pub(crate) fn sentence(
     let [from, to] = [*least, *most].map(if are_counts { plain } else { figure });
     if from == to {
         let whose = if figures.len() == 1 { first } else { "all of them" };
-        return Some(format!("{what}: {from}{unit} ({whose})."));
+        return Some(format!("{what} is {from}{unit} with {whose}."));
     }
     let times = if *least > 0.0 && most / least >= 1.05 {
         format!(", {} times as much", ratio(most / least))
     } else {
         String::new()
     };
-    Some(format!("{what}: from {from}{unit} ({first}) to {to}{unit} ({last}){times}."))
+    Some(format!("{what} is {from}{unit} with {first} and {to}{unit} with {last}{times}."))
 }
 
 fn ratio(ratio: f64) -> String {
@@ -42,13 +42,13 @@ mod tests {
             sentence("Time", " ns", figures).unwrap_or_default()
         };
         assert_eq!(of(&[]), "");
-        assert_eq!(of(&[("a", 2.5)]), "Time: 2.50 ns (a).");
-        assert_eq!(of(&[("a", 2.0), ("b", 2.0)]), "Time: 2 ns (all of them).");
+        assert_eq!(of(&[("a", 2.5)]), "Time is 2.50 ns with a.");
+        assert_eq!(of(&[("a", 2.0), ("b", 2.0)]), "Time is 2 ns with all of them.");
         assert_eq!(
             of(&[("a", 20.0), ("b", 5.5), ("c", 7.0)]),
-            "Time: from 5.50 ns (b) to 20.0 ns (a), 3.6 times as much."
+            "Time is 5.50 ns with b and 20.0 ns with a, 3.6 times as much."
         );
-        assert_eq!(of(&[("a", 0.0), ("b", 500.0)]), "Time: from 0 ns (a) to 500 ns (b).");
-        assert_eq!(of(&[("a", 100.0), ("b", 101.0)]), "Time: from 100 ns (a) to 101 ns (b).");
+        assert_eq!(of(&[("a", 0.0), ("b", 500.0)]), "Time is 0 ns with a and 500 ns with b.");
+        assert_eq!(of(&[("a", 100.0), ("b", 101.0)]), "Time is 100 ns with a and 101 ns with b.");
     }
 }

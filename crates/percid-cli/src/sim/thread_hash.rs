@@ -3,18 +3,20 @@
 
 mod search;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use percid_report::{Axis, Lines, Page, Strips};
 use percid_rules::scan::Width;
 use percid_sim::numa::hash::{self, Crowd, Method, Study};
 use serde::Serialize;
 
 use super::numbers::{figure, hundredths};
-use super::published::runs_table;
+use super::published::{runs_table, strips as published_strips};
 use crate::cli::{HashArguments, ThreadIds};
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
+use percid_command::report::{self, Report};
 use percid_command::text_table::{Align, TextTable};
 
 /// The document of `percid sim thread-hash --json`.
@@ -60,9 +62,10 @@ pub(crate) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure
     if !arguments.find.is_empty() {
         return search::run(arguments, json);
     }
+    let report = Report::to(arguments.html.as_deref())?;
     let document = Document::compute(arguments);
-    if json { output::print_json(&document) } else { output::print_text(&document) }?;
-    Ok(Exit::Complete)
+    let printed = if json { output::print_json(&document) } else { output::print_text(&document) };
+    report.write(printed, || document.page(), Exit::Complete)
 }
 
 impl Document {
@@ -78,6 +81,63 @@ impl Document {
         };
         Document { tables, crowds, never_collide: limits(never_collide), blind: limits(blind) }
     }
+}
+
+impl Document {
+    fn page(&self) -> Page {
+        let limits = self.never_collide.iter();
+        let limits = limits.map(|limit| format!("{} in {} bits", limit.threads, limit.bits));
+        let limits: Vec<String> = limits.collect();
+        let verdict = format!(
+            "Threads with consecutive IDs never collide (hash32) up to {}.",
+            limits.join(" and ")
+        );
+        let what = "Activity sets of the NUMA scan.";
+        let mut page = report::page("percid sim thread-hash", verdict, what, false);
+        match &self.tables {
+            Tables::Published(tables) => {
+                page.chart("Threads by bit, computed and published", "", published_strips(tables));
+            }
+            Tables::Asked(tables) => {
+                page.chart("Threads by bit", "", asked_strips(tables));
+            }
+        }
+        page.section("Collisions", "");
+        let text = "Means over every first ID.";
+        page.chart("Pairs of threads that collide", text, collisions(&self.crowds));
+        page.section("All that was computed", "").printed(self.to_string().trim_end());
+        page
+    }
+}
+
+/// Returns a row of bits for each method and width.
+fn asked_strips(tables: &[Frequencies]) -> Strips {
+    let mut strips = Strips::new(Axis::new("method and bits"), Axis::new("bit"), "threads");
+    for of_range in tables.chunk_by(|one, other| one.threads == other.threads) {
+        strips.group(of_range[0].threads.as_str());
+        for table in of_range {
+            let count = |bit: u32| *table.computed.get(&bit).unwrap_or(&0);
+            strips.row(
+                format!("{}, {}", table.method.name(), table.bits),
+                (0..table.bits).map(count),
+            );
+        }
+    }
+    strips
+}
+
+/// Returns the share of colliding pairs over the number of threads.
+fn collisions(crowds: &[Crowd]) -> Lines {
+    let share = Axis::new("colliding pairs").unit("%");
+    let mut lines = Lines::new(Axis::new("threads").logarithmic(), share);
+    let name = |crowd: &Crowd| format!("{}, {} bits", crowd.method.name(), crowd.bits);
+    let names: BTreeSet<String> = crowds.iter().map(name).collect();
+    for of in names {
+        let points = crowds.iter().filter(|crowd| name(crowd) == of);
+        let points = points.map(|crowd| (f64::from(crowd.threads), 100.0 * crowd.colliding_pairs));
+        lines.series(of.as_str(), points);
+    }
+    lines
 }
 
 fn frequencies(threads: &ThreadIds) -> Vec<Frequencies> {

@@ -8,6 +8,7 @@ mod kernel_ids;
 mod load;
 mod numa;
 mod percid;
+mod reports;
 mod sim;
 mod sim_check;
 mod sim_numa;

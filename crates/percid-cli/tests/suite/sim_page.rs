@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::percid;
 
-use percid::page::look_at;
 use percid::{command, json};
 use percid_browser::Browser;
 
@@ -43,7 +42,10 @@ fn the_page_can_be_read_before_anything_is_simulated() {
     let written = json(&format!("sim page --out {} --module {module} --json", out.display()));
     let html = fs::read_to_string(out.join("index.html")).expect("the page");
     assert_eq!(written["bytes"], html.len());
-    look_at(&folder, "form", &html, 0);
+    let Some(browser) = Browser::find(&folder) else { return };
+    for (frame, found) in browser.look_at("form", &html) {
+        assert_eq!(found.layout(), [] as [String; 0], "{frame:?}");
+    }
 }
 
 #[test]

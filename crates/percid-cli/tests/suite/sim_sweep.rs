@@ -19,6 +19,7 @@ mod built_in {
 
     use serde_json::Value;
 
+    use crate::percid::page::look_at;
     use crate::percid::wait::until;
     use crate::percid::{bounded, command, document, list};
 
@@ -57,6 +58,20 @@ mod built_in {
 
     fn sweep(store: &Path, more: &str) -> Command {
         percid(&format!("sim sweep --store {} {more}", store.display()))
+    }
+
+    #[test]
+    fn a_sweep_has_a_report() {
+        if !is_there() {
+            return;
+        }
+        let store = folder("report");
+        let page = store.with_extension("html");
+        let space = SPACE.replace("--seeds 20", "--seeds 3");
+        let output = bounded(&mut sweep(&store, &format!("{space} --html {}", page.display())));
+        assert!(output.status.success(), "{output:?}");
+        let html = fs::read_to_string(&page).expect("the report is written");
+        look_at(Path::new(env!("CARGO_TARGET_TMPDIR")), "sweep", &html, 1);
     }
 
     fn table(store: &Path) -> Vec<u8> {

@@ -2,18 +2,21 @@
 //! measured or published.
 
 use percid_report::{
-    Align, Axis, Bars, Cell, Dot, Dots, Lines, Page, Span, Table, Timeline, TrackSpan, Tracks,
+    Align, Axis, Bars, Cell, Dot, Dots, Lines, Page, Span, Strips, Table, Timeline, TrackSpan,
+    Tracks,
 };
 
 /// The marks of [`page`]'s charts. A range is a mark too.
-pub(crate) const MARKS: [usize; 6] = [11, 11, 24, 4, 3 * (1 + 6), 8 * 12];
+pub(crate) const MARKS: [usize; 8] = [11, 11, 24, 4, 3 * (1 + 6), 4 * (1 + 6), 2 + 3 + 4, 8 * 12];
 /// The text that appears when the pointer is on the first mark of each chart.
-pub(crate) const HOVER: [&str; 6] = [
+pub(crate) const HOVER: [&str; 8] = [
     "384 threads, policy A | simulated: 6,004.2 ns",
     "large machine, 384 threads, pauses of 10 ms | simulated: 6,004.2 ns",
     "policy A, 10 ms | hot: 61 %",
     "a <b>bold</b> & \"quoted\" one | %{y} </script>: 3",
     "policy A",
+    "policy A",
+    "computed | bit 0-3: 1",
     "ID 0",
 ];
 /// Names that would be markup if they were not escaped. They appear in the plots unchanged.
@@ -23,6 +26,9 @@ pub(crate) const HOSTILE: [&str; 2] = ["%{y} </script>", "$x$ &amp; {z}"];
 pub(crate) fn page() -> Page {
     let mut page = Page::new(
         "Sample: coming back to per-CPU memory after a pause",
+        "The mean error of four invented figures is 9.2 %, of which one is out of bounds.",
+    );
+    page.about(
         "Figures of a test, not of a machine.\n\n\
          Each thread adds to 256 cache lines, pauses, and comes back.",
     );
@@ -35,6 +41,9 @@ pub(crate) fn page() -> Page {
     page.chart("Awkward <i>names</i>", "Texts that must not be taken for markup.", awkward());
     page.section("Sweep and time line", "");
     page.chart("Time over pause", "All three grow with the pause, one much more.", lines());
+    page.chart("The same, closer", "All but the last coincide.", coinciding());
+    page.subsection("Bits", "One of 64 bits differs.");
+    page.chart("Threads by bit", "Two of the bits have several.", strips());
     page.chart("IDs over CPUs", "Eight CPUs that hand IDs to each other.", timeline());
     page
 }
@@ -115,6 +124,24 @@ fn lines() -> Lines {
     lines
 }
 
+fn coinciding() -> Lines {
+    let mut lines = Lines::new(Axis::new("pause").unit("ms"), Axis::new("local").unit("%"));
+    let times = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    for (name, last) in [("policy A", 0.1), ("policy B", 0.2), ("policy C", 0.3)] {
+        lines.series(name, times.map(|ms| (ms, 100.0 - 10.0 / ms + last)));
+    }
+    lines.series("policy D", times.map(|ms| (ms, 5.0 * ms)));
+    lines
+}
+
+fn strips() -> Strips {
+    let mut strips = Strips::new(Axis::new("run"), Axis::new("bit"), "threads");
+    strips.group("one").row("computed", (0..64).map(|bit| u32::from(bit < 4 || bit > 60)));
+    strips.row("published", (0..64).map(|bit| [0, 1, 2][(bit / 13) % 3]));
+    strips.group(HOSTILE[0]).row("published", (0..64).map(|bit| (bit / 20) as u32 * 2 + 1));
+    strips
+}
+
 fn timeline() -> Timeline {
     let mut timeline = Timeline::new(Axis::new("time").unit("ms"), "CPU", "ID");
     for row in 0..8 {
@@ -146,7 +173,7 @@ pub(crate) fn large_timeline() -> Page {
             from = to + f64::from(random()) / 262_144.0;
         }
     }
-    let mut page = Page::new("A large time line", "");
+    let mut page = Page::new("A large time line", "384 CPUs used 400 IDs.");
     page.chart("IDs over CPUs", "", timeline);
     page
 }
@@ -172,7 +199,7 @@ pub(crate) fn tracks() -> Page {
         }
         tracks
     };
-    let mut page = Page::new("Tracks", "");
+    let mut page = Page::new("Tracks", "The first process ran 600 ms.");
     page.section("Two of them", "");
     page.chart("One", "", tracks(0)).chart("Another", "", tracks(50_000));
     page
@@ -180,12 +207,13 @@ pub(crate) fn tracks() -> Page {
 
 /// Returns a page with charts of every kind, without a single mark.
 pub(crate) fn empty() -> Page {
-    let mut page = Page::new("Nothing", "");
+    let mut page = Page::new("Nothing", "There are 0 figures.");
     let (name, count, time) = (|| Axis::new("name"), || Axis::new("count"), || Axis::new("time"));
     page.chart("Dots", "", Dots::new(name(), count().logarithmic(), ["one"]));
     page.chart("Bars", "", Bars::grouped(name(), count(), ["one"]));
     page.chart("Stacks", "", Bars::stacked(name(), count(), ["one"]));
     page.chart("Lines", "", Lines::new(time().logarithmic(), count()));
+    page.chart("Strips", "", Strips::new(name(), time(), "count"));
     page.chart("Time line", "", Timeline::new(time(), "CPU", "ID"));
     page
 }

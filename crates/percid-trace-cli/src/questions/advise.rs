@@ -279,10 +279,28 @@ impl AnalysisFigures for Advice {
         }
     }
 
+    fn verdict(&self) -> String {
+        let findings = self.findings.iter().flatten();
+        match findings.clone().next() {
+            None => format!(
+                "{} nothing was found that cost {} ms or more.",
+                self.on,
+                ms(self.told_from_ns)
+            ),
+            Some(first) => format!(
+                "The dearest of {} findings cost {} ms, {:.1} % of the recording: {}.",
+                findings.count() + self.findings_left_out,
+                ms(first.lost_ns),
+                first.share_percent,
+                first.short()
+            ),
+        }
+    }
+
     fn show(&self, top: usize, page: &mut Page) {
         let findings: Vec<&Finding> = self.findings.iter().flatten().take(top).collect();
         if findings.is_empty() {
-            page.section(self.nothing(), "");
+            page.section("Time lost", self.nothing());
             return;
         }
         page.section("Time lost", format!("{}{EACH}", self.unseen()));

@@ -7,10 +7,10 @@ use std::fmt;
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
-use percid_command::report::{Report, lead};
+use percid_command::report::{self, Report};
 use percid_command::table::Table;
 use percid_command::trace_questions::{CompareArguments, QuestionArguments};
-use percid_report::Page;
+use percid_report::{Axis, Dot, Dots, Page};
 use percid_trace::questions::{self, LatencySettings, ThreadLatency, UsageSettings};
 use percid_trace::window::Window;
 use serde::Serialize;
@@ -185,9 +185,41 @@ impl Comparison {
         format!("A: {}\nB: {}", self.a.head, self.b.head)
     }
 
+    /// Returns the change of the first process that waited in both, in one sentence.
+    fn verdict(&self) -> String {
+        let both = |pair: &Pair| {
+            let [a, b] = [&pair.a, &pair.b].map(|waits| waits.as_ref()?.p99_ns);
+            Some((printable(&pair.name), a?, b?))
+        };
+        let names = self.names.iter().flatten();
+        match names.clone().find_map(both) {
+            None => format!("0 of {} names have waits in both recordings.", names.count()),
+            Some((name, a, b)) => {
+                let [a, b] = [a, b].map(ms);
+                format!("99 % of the waits of {name} are at most {a} ms in A and {b} ms in B.")
+            }
+        }
+    }
+
+    /// Returns the 99th percentile of the waits of each name.
+    fn dots(&self, top: usize) -> Dots {
+        let time = Axis::new("wait").unit("ms").logarithmic();
+        let mut dots = Dots::new(Axis::new("process"), time, ["A", "B"]).reference();
+        for pair in self.names.iter().flatten().take(top) {
+            let values = [&pair.a, &pair.b].map(|waits| {
+                let waits = waits.as_ref()?;
+                waits.p99_ns.map(|ns| ns as f64 / 1e6)
+            });
+            dots.row(printable(&pair.name), [Dot::new(values)]);
+        }
+        dots
+    }
+
     fn page(&self, top: usize, is_whole: bool) -> Page {
-        let mut page = Page::new("percid trace compare", lead(&self.heads(), !is_whole));
+        let (title, heads) = ("percid trace compare", self.heads());
+        let mut page = report::page(title, self.verdict(), &heads, !is_whole);
         if self.names.is_some() {
+            page.chart("99 % of the waits are shorter", "", self.dots(top));
             page.section("Waits for a CPU, times in ms", CHANCE);
             self.table(top).show_on(&mut page);
         }

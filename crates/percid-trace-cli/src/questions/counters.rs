@@ -330,6 +330,25 @@ impl AnalysisFigures for CounterFigures {
         writeln!(f, "\n{OF_DISTANCES}; {MODELLED}:\n{}", self.distances())
     }
 
+    fn verdict(&self) -> String {
+        let turns = self.turns.unwrap_or_default();
+        let processes = self.processes.iter().flatten();
+        match processes
+            .clone()
+            .next()
+            .and_then(|first| Some((first, first.counts.counted.first()?)))
+        {
+            None => "0 turns were counted.".to_owned(),
+            Some((first, Count { counter, mean, .. })) => format!(
+                "{} of {} processes in {turns} turns ran longest, with {} {} a turn.",
+                labelled(&first.name, first.process),
+                processes.count() + self.processes_left_out,
+                figure(*mean),
+                printable(counter)
+            ),
+        }
+    }
+
     fn show(&self, top: usize, page: &mut Page) {
         page.section(OF_PROCESSES, self.summary());
         self.processes(top).show_on(page);

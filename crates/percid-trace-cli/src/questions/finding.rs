@@ -62,7 +62,7 @@ pub(super) struct Finding {
     pub(super) at_least_ns: Option<u64>,
     pub(super) at_most_ns: Option<u64>,
     /// Lost time, in percent of the time that the findings are about.
-    share_percent: f64,
+    pub(super) share_percent: f64,
     /// The method by which the lost time was computed.
     computed: &'static str,
     /// Number of stays in queues, moves, or turns.

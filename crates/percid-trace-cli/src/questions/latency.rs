@@ -353,6 +353,17 @@ impl AnalysisFigures for LatencyFigures {
         worst.into_iter().try_for_each(|moment| writeln!(f, "  {moment}"))
     }
 
+    fn verdict(&self) -> String {
+        let Some(Waits { run_queue, .. }) = &self.all else {
+            return "0 waits were seen.".to_owned();
+        };
+        let (count, longest) = (run_queue.count, ms(run_queue.max_ns));
+        let most = run_queue
+            .p99_ns
+            .map_or(String::new(), |ns| format!("99 % of them at most {} ms and ", ms(ns)));
+        format!("Threads waited {count} times for a CPU, {most}{longest} ms at the longest.")
+    }
+
     fn show(&self, top: usize, page: &mut Page) {
         let Some(all) = self.all.as_ref().filter(|all| all.run_queue.count > 0) else {
             page.section(NOBODY, "");

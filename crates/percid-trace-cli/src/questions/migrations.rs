@@ -149,6 +149,17 @@ impl AnalysisFigures for MigrationFigures {
         }
     }
 
+    fn verdict(&self) -> String {
+        let Some(all) = &self.all else { return "0 threads were seen.".to_owned() };
+        format!(
+            "Threads moved to another CPU before {} of {} turns, {} %, which cost {} ms by the model.",
+            all.moves,
+            all.turns,
+            percent(all.moves, all.turns),
+            ms(all.cost_ns)
+        )
+    }
+
     fn show(&self, top: usize, page: &mut Page) {
         page.section("Moves of threads", self.summary());
         self.table(top).show_on(page);

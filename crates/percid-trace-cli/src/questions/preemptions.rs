@@ -151,7 +151,10 @@ impl PreemptionFigures {
     fn summary(&self) -> String {
         let (waited, unknown) = (self.waited_ns.unwrap_or(0), self.unattributed_ns.unwrap_or(0));
         let share = percent(unknown, waited);
-        format!("Threads waited {} ms for CPUs; for whom is not known of {share} %.", ms(waited))
+        format!(
+            "Threads waited {} ms for CPUs, of which {share} % cannot be attributed to a thread.",
+            ms(waited)
+        )
     }
 
     fn parts(&self) -> [(&'static str, &[Pair], usize); 2] {
@@ -179,9 +182,14 @@ impl AnalysisFigures for PreemptionFigures {
         Ok(())
     }
 
+    fn verdict(&self) -> String {
+        self.summary()
+    }
+
     fn show(&self, top: usize, page: &mut Page) {
-        for (title, pairs, _) in self.parts() {
-            page.section(title, self.summary());
+        for (title, pairs, left_out) in self.parts() {
+            let pairs_told = format!("{} pairs.", pairs.len() + left_out);
+            page.section(title, pairs_told);
             table(pairs, top).show_on(page);
         }
     }

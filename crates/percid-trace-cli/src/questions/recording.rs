@@ -6,7 +6,7 @@ use std::fmt;
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
-use percid_command::report::{Report, lead};
+use percid_command::report::{self, Report};
 use percid_command::trace_questions::QuestionArguments;
 use percid_command::watch::watched;
 use percid_report::{Page, Tracks};
@@ -65,6 +65,8 @@ pub(super) struct Answer<F> {
 pub(super) trait AnalysisFigures: Serialize {
     /// Writes the figures as text: the first `top` lines of each table.
     fn text(&self, top: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// Returns the result: one sentence with a number.
+    fn verdict(&self) -> String;
     /// Shows the figures on a page.
     fn show(&self, top: usize, page: &mut Page);
 }
@@ -184,16 +186,17 @@ impl<'a> LoadedRecording<'a> {
         };
         let exit = if is_whole { Exit::Complete } else { Exit::Interrupted };
         let page = || {
-            let mut page = Page::new(title, lead(&answer.head.to_string(), !is_whole));
-            if answer.head.quality.permits_advice() {
+            let head = &answer.head;
+            let permits = head.quality.permits_advice();
+            let verdict = if permits { answer.figures.verdict() } else { head.refusal() };
+            let mut page = report::page(title, verdict, &head.to_string(), !is_whole);
+            if permits {
                 answer.figures.show(top, &mut page);
             }
             if let Some(tracks) = picture {
-                page.section(
-                    "Threads on CPUs",
-                    "Colours are processes; point at them for threads.",
-                );
-                page.chart("CPUs over time", "", tracks);
+                page.section("Threads on CPUs", "");
+                let text = "Colours are processes; point at them for threads.";
+                page.chart("CPUs over time", text, tracks);
             }
             page
         };
@@ -217,6 +220,12 @@ impl<F: AnalysisFigures> fmt::Display for Text<'_, F> {
 }
 
 impl Head {
+    /// Returns the reason why there are no figures.
+    pub(super) fn refusal(&self) -> String {
+        let switches = self.quality.switches;
+        format!("The quality of {switches} recorded switches is insufficient for any figure.")
+    }
+
     pub(super) fn is_interrupted(&self) -> bool {
         self.interrupted
     }

@@ -292,6 +292,18 @@ impl AnalysisFigures for UsageFigures {
         writeln!(f, "Over time, in slices of {} ms:\n\n{}", ms(self.slice_ns), self.over_time())
     }
 
+    fn verdict(&self) -> String {
+        let cpus = || self.cpus.iter().flatten().filter(|cpu| cpu.is_shown());
+        let sum = |of: fn(&CpuFigures) -> u64| cpus().map(of).sum::<u64>();
+        let (busy, seen) = (sum(|cpu| cpu.busy_ns), sum(|cpu| cpu.busy_ns + cpu.idle_ns));
+        format!(
+            "{} CPUs were busy for {} % of the time, and idled {} ms while a thread waited for another CPU.",
+            cpus().count(),
+            percent(busy, seen),
+            ms(sum(|cpu| cpu.idle_while_waiting_ns))
+        )
+    }
+
     fn show(&self, top: usize, page: &mut Page) {
         page.section("CPUs", self.reasons().unwrap_or_default());
         self.cpus().show_on(page);

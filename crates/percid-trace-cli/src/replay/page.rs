@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use percid_command::report::lead;
+use percid_command::report;
 use percid_report::{Axis, Bars, Page};
 use percid_trace::replay::Used;
 
-use super::figures::{ProcessFigures, Results};
+use super::figures::{PolicyFigures, ProcessFigures, Results};
 use super::text;
 use crate::printable::labelled;
 use crate::times::ms;
@@ -15,7 +15,8 @@ use crate::tracks::{self, Cast, Process};
 pub(super) fn page(results: &Results, top: usize) -> Page {
     let Results { quality, trace, .. } = results;
     let what = format!("{quality}\n\n{trace}\n\nReplayed on {}.", text::machine(results));
-    let mut page = Page::new("percid trace replay", lead(&what, results.interrupted));
+    let mut page =
+        report::page("percid trace replay", verdict(results), &what, results.interrupted);
     if results.processes.is_empty() && !results.interrupted {
         page.section(text::NOBODY, "");
         return page;
@@ -28,6 +29,30 @@ pub(super) fn page(results: &Results, top: usize) -> Page {
     }
     time_lines(results, &mut page);
     page
+}
+
+/// Returns the costs of the first process under the cheapest and the dearest policy.
+fn verdict(results: &Results) -> String {
+    let Some(process) = results.processes.first() else {
+        return "0 processes were replayed.".to_owned();
+    };
+    let by = |one: &&PolicyFigures, other: &&PolicyFigures| {
+        one.ns_per_turn.total_cmp(&other.ns_per_turn)
+    };
+    let policies = process.policies.iter();
+    let Some((least, most)) = policies.clone().min_by(by).zip(policies.max_by(by)) else {
+        return format!("0 policies replayed {}.", text::title(process));
+    };
+    let told = |figures: &PolicyFigures| {
+        format!(
+            "{:.2} us with {} IDs of {}",
+            figures.ns_per_turn / 1000.0,
+            figures.ids_used,
+            figures.policy
+        )
+    };
+    let (least, most) = (told(least), told(most));
+    format!("A turn of {} costs from {least} to {most}.", text::title(process))
 }
 
 fn show(process: &ProcessFigures, page: &mut Page) {

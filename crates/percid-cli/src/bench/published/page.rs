@@ -1,16 +1,18 @@
 //! The report of `percid bench intermittent --published --html`.
 
-use percid_command::report::lead;
+use percid_command::report as html;
 use percid_report::{Axis, Bars, Page};
 
 use super::report::PublishedReport;
 
 /// Returns the report: the picture first, then the values.
 pub(super) fn page(report: &PublishedReport, machine: &str, interrupted: bool) -> Page {
-    let mut page = Page::new(
-        "percid bench intermittent --published",
-        lead(&machine.replacen('\n', "\n\n", 1), interrupted),
-    );
+    let title = "percid bench intermittent --published";
+    let verdict = match report.forecast {
+        Some(_) => sentence(&report.verdict()),
+        None => "0 forecasts were compared with measurements.".to_owned(),
+    };
+    let mut page = html::page(title, verdict, &machine.replacen('\n', "\n\n", 1), interrupted);
     page.section("Measured, published, forecast", sentences(&report.notes()));
     let series = ["measured here", "published", "forecast", "forecast with hot measured"];
     let ns = Axis::new("time per burst").unit("ns").logarithmic();
@@ -32,10 +34,11 @@ pub(super) fn page(report: &PublishedReport, machine: &str, interrupted: bool) -
 
 /// Formats notes as paragraphs.
 fn sentences(notes: &[String]) -> String {
-    let sentence = |note: &String| {
-        let mut letters = note.chars();
-        let first = letters.next().map(|first| first.to_uppercase().to_string());
-        format!("{}{}.", first.unwrap_or_default(), letters.as_str())
-    };
-    notes.iter().map(sentence).collect::<Vec<String>>().join("\n\n")
+    notes.iter().map(|note| sentence(note)).collect::<Vec<String>>().join("\n\n")
+}
+
+fn sentence(note: &str) -> String {
+    let mut letters = note.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }

@@ -115,6 +115,10 @@ pub(crate) struct SweepArguments {
     /// With --merge: other stores of the same sweep, whose runs are copied into this one first
     #[arg(long, value_name = "FOLDERS", value_delimiter = ',', requires = "merge")]
     pub(crate) from: Vec<PathBuf>,
+
+    /// Write a report with the same, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 fn shard(text: &str) -> Result<(u64, u64), String> {

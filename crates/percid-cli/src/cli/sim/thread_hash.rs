@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use clap::Args;
 use percid_command::arguments::whole;
@@ -100,6 +101,10 @@ pub(crate) struct HashArguments {
     /// The thread number at which the search of --find ends
     #[arg(long, value_name = "ID", default_value = "32768", value_parser = whole::<2, 4_194_304>, requires = "find")]
     pub(crate) below: u64,
+
+    /// Write a report with the same, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// The largest thread ID on Linux, whatever its settings are.

@@ -1,8 +1,10 @@
 //! The printed results: the JSON document and the text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use percid_command::report;
+use percid_report::{Axis, Bars, Page};
 use serde::Serialize;
 
 use super::faults::{Faults, OfNode};
@@ -95,6 +97,38 @@ impl CostDocument {
             ended: seen.ended,
             interrupted: seen.interrupted,
         }
+    }
+
+    pub(super) fn page(&self) -> Page {
+        let CostDocument { pid, seconds, verdict: Verdict { advice, reason, .. }, .. } = self;
+        let advised = match advice {
+            Advice::On => "should be on",
+            Advice::Off => "should be off",
+            Advice::CannotTell => "has no verdict",
+        };
+        let verdict = format!(
+            "The kernel's balancing {advised} for process {pid}, observed for {seconds:.1} s: {reason}."
+        );
+        let what = format!("Process {pid} ({}).", self.name);
+        let title = "percid numa check-kernel";
+        let mut page = report::page(title, verdict, &what, self.interrupted);
+        let memory = [&self.memory_before, &self.memory_after];
+        let nodes: BTreeSet<u32> =
+            memory.into_iter().flatten().flat_map(BTreeMap::keys).copied().collect();
+        let (node, axis) = (Axis::new("node"), Axis::new("memory").unit("MiB"));
+        let mut bars = Bars::grouped(node, axis, ["at first", "at the end"]);
+        for node in &nodes {
+            let on = |memory: &Option<BTreeMap<u32, u64>>| {
+                let bytes = memory.as_ref()?.get(node).copied().unwrap_or(0);
+                Some(bytes as f64 / (1_u64 << 20) as f64)
+            };
+            bars.category(format!("node {node}"), memory.map(on));
+        }
+        if !nodes.is_empty() {
+            page.chart("Memory by node", "", bars);
+        }
+        page.section("All that was found", "").printed(self.to_string().trim_end());
+        page
     }
 
     pub(super) fn is_interrupted(&self) -> bool {

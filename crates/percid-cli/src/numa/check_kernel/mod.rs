@@ -14,6 +14,7 @@ use crate::cli::CheckKernelArguments;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
+use percid_command::report::Report;
 
 use document::CostDocument;
 use observation::observe;
@@ -22,6 +23,7 @@ use observation::observe;
 const OF_PROCESS: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(arguments: &CheckKernelArguments, json: bool) -> Result<Exit, Failure> {
+    let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let document = match (&arguments.pid, arguments.command.split_first()) {
         (Some(pid), _) => of_process(*pid, arguments.seconds.unwrap_or(OF_PROCESS), &interrupt)?,
@@ -33,12 +35,12 @@ pub(crate) fn run(arguments: &CheckKernelArguments, json: bool) -> Result<Exit, 
             return Err(Failure::Usage(what.to_owned()));
         }
     };
-    if json { output::print_json(&document) } else { output::print_text(&document) }?;
+    let printed = if json { output::print_json(&document) } else { output::print_text(&document) };
     if document.is_interrupted() {
         complain(format_args!("interrupted"));
-        return Ok(Exit::Interrupted);
     }
-    Ok(Exit::Complete)
+    let exit = if document.is_interrupted() { Exit::Interrupted } else { Exit::Complete };
+    report.write(printed, || document.page(), exit)
 }
 
 fn of_process(pid: u32, limit: Duration, interrupt: &Interrupt) -> Result<CostDocument, Failure> {

@@ -152,6 +152,31 @@ impl fmt::Display for Comparison {
 }
 
 impl Comparison {
+    /// Returns the verdict in one sentence with a number.
+    pub(super) fn told(&self) -> String {
+        let (Some(Estimate { low, high, .. }), false) =
+            (self.estimate, self.verdict == Verdict::NothingToGain)
+        else {
+            return match self.verdict {
+                Verdict::NothingToGain => {
+                    "With memory on 1 node there is nothing to balance.".to_owned()
+                }
+                _ => {
+                    "There is no verdict, because an error bound needs 2 finished pairs.".to_owned()
+                }
+            };
+        };
+        let what = match self.verdict {
+            Verdict::Faster if self.gain.is_some() => "a gain",
+            Verdict::Faster => "faster, which is not shown to come from placement",
+            Verdict::Slower => "slower",
+            _ => "no difference can be shown",
+        };
+        format!(
+            "With balancing the throughput at the end is from {low:.3} to {high:.3} times that without it: {what}."
+        )
+    }
+
     /// Writes the verdict; on one node the heading has already reported it.
     fn write_verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(Estimate { ratio, low, high, .. }) = self.estimate else {

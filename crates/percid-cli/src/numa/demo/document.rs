@@ -16,7 +16,9 @@ use crate::cli::RulesChoice;
 use crate::judged::Circumstances;
 use crate::numa::figures::{percent, share};
 use crate::numa::nodes::KernelBalancing;
+use percid_command::report;
 use percid_command::text_table::{Align, TextTable};
+use percid_report::{Axis, Dot, Dots, Page};
 
 /// The most nodes that have columns; the JSON has all.
 const NODES_SHOWN: usize = 8;
@@ -188,6 +190,28 @@ impl fmt::Display for Document {
 }
 
 impl Document {
+    /// Returns the report; `what` describes the runs.
+    pub(super) fn page(&self, what: &str) -> Page {
+        let verdict = self.comparison.told();
+        let mut page = report::page("percid numa demo", verdict, what, self.interrupted);
+        let rate = Axis::new("throughput at the end").unit("GB/s");
+        let series = ["without balancing", "with balancing"];
+        let mut dots = Dots::new(Axis::new("pair"), rate, series).reference().notes(series);
+        for pair in self.runs.chunk_by(|one, other| one.pair == other.pair) {
+            let of = |balanced: bool| {
+                let run = pair.iter().find(|run| run.balanced == balanced)?;
+                run.bytes_per_second_last.map(|bytes| bytes / 1e9)
+            };
+            let rates = [of(false), of(true)];
+            let note = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{rate:.2}"));
+            let dot = rates.iter().fold(Dot::new(rates), |dot, rate| dot.note(note(*rate)));
+            dots.row(format!("pair {}", pair[0].pair), [dot]);
+        }
+        page.chart("Throughput of each pair", "More is better.", dots);
+        page.section("All that was found", "").printed(self.to_string().trim_matches('\n'));
+        page
+    }
+
     fn table(&self) -> TextTable {
         let right = Align::Right;
         let mut table = TextTable::new([("pair", right), ("balancing", Align::Left)]);

@@ -20,6 +20,7 @@ use crate::cli::DemoArguments;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
+use percid_command::report::Report;
 
 use document::{Document, RunReport};
 use heading::Heading;
@@ -27,6 +28,7 @@ use plan::Plan;
 use workload::Stage;
 
 pub(crate) fn run(arguments: &DemoArguments, json: bool) -> Result<Exit, Failure> {
+    let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let plan = Plan::asked(arguments, &nodes::all())?;
     let kernel = KernelBalancing::read();
@@ -42,12 +44,13 @@ pub(crate) fn run(arguments: &DemoArguments, json: bool) -> Result<Exit, Failure
     let partial = !interrupted && pairs.len() < plan.pairs;
     let finished = pairs.len();
     let document = Document::new(&plan, kernel, pairs, interrupted, partial);
-    if json { output::print_json(&document) } else { output::print_text(&document) }?;
+    let printed = if json { output::print_json(&document) } else { output::print_text(&document) };
     if interrupted {
         complain(format_args!("interrupted after {finished} of {} pairs", plan.pairs));
-        return Ok(Exit::Interrupted);
     }
-    Ok(Exit::Complete)
+    let exit = if interrupted { Exit::Interrupted } else { Exit::Complete };
+    let what = Heading { plan: &plan, kernel }.to_string();
+    report.write(printed, || document.page(&what), exit)
 }
 
 /// Returns whether the first and the second run of a pair are balanced. The order alternates

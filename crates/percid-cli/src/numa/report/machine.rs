@@ -13,7 +13,7 @@ use crate::numa::pages;
 use crate::numa::process::Process;
 use crate::numa::publication;
 use percid_command::exit::Failure;
-use percid_command::report::lead;
+use percid_command::report;
 use percid_command::text_table::{Align, TextTable};
 use percid_report::{Axis, Bars, Page};
 
@@ -56,14 +56,13 @@ impl MachineDocument {
     }
 
     pub(super) fn page(&self) -> Page {
-        let mut page = Page::new("percid numa report", lead("This machine.", false));
         let (nodes, processes) = (self.nodes.len(), self.processes.len());
         let pages = if self.moves_pages { "can" } else { "cannot" };
-        let result = format!(
-            "Nodes: {nodes}. Processes that publish a balancer's report: {processes}. Pages {pages} be moved by this \
-             user's programs."
+        let verdict = format!(
+            "This user's programs {pages} move pages among {nodes} nodes, and {processes} processes publish a balancer's \
+             report."
         );
-        page.section("Memory of the nodes", result);
+        let mut page = report::page("percid numa report", verdict, "This machine.", false);
         let gibibytes = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
         let memory = Axis::new("memory").unit("GiB");
         let mut bars = Bars::stacked(Axis::new("node"), memory, ["used", "free"]);
@@ -75,7 +74,7 @@ impl MachineDocument {
         if nodes > 0 {
             page.chart("Used and free", "", bars);
         }
-        page.printed(self.to_string().trim_end());
+        page.section("All that was found", "").printed(self.to_string().trim_end());
         page
     }
 

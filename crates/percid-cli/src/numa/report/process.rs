@@ -17,7 +17,7 @@ use crate::numa::published_report::{PublishedReport, Region};
 use crate::numa::report::{tiers, timeline};
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
-use percid_command::report::lead;
+use percid_command::report;
 use percid_command::text_table::{Align, TextTable};
 use percid_report::{Axis, Bars, Page};
 
@@ -94,10 +94,14 @@ impl ProcessDocument {
 
     pub(super) fn page(&self) -> Page {
         let what = format!("Process {} ({}).", self.pid, self.name);
-        let mut page = Page::new("percid numa report", lead(&what, self.interrupted));
         let answers = self.balancers.iter().filter(|balancer| balancer.report.is_some()).count();
-        let result = format!("Balancers: {}, of which {answers} answered.", self.balancers.len());
-        page.section("Memory of the process", result);
+        let (all, bytes) = (self.balancers.len(), self.memory_by_node.iter().flatten());
+        let verdict = format!(
+            "{answers} of {all} balancers of process {} answered, and its memory is {} MiB.",
+            self.pid,
+            mebibytes(bytes.map(|(_, bytes)| *bytes).sum())
+        );
+        let mut page = report::page("percid numa report", verdict, &what, self.interrupted);
         let memory = Axis::new("memory").unit("MiB");
         let mut bars = Bars::grouped(Axis::new("node"), memory, ["memory"]);
         for (node, bytes) in self.memory_by_node.iter().flatten() {
@@ -106,7 +110,7 @@ impl ProcessDocument {
         if self.memory_by_node.as_ref().is_some_and(|memory| !memory.is_empty()) {
             page.chart("Memory by node", "", bars);
         }
-        page.printed(self.to_string().trim_end());
+        page.section("All that was found", "").printed(self.to_string().trim_end());
         page
     }
 

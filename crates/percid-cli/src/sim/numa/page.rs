@@ -5,25 +5,26 @@ use percid_sim::numa::comparison::RuleSetRow;
 
 use super::figures::Results;
 use crate::sim::span;
-use percid_command::report::lead;
+use percid_command::report;
 
 /// Maximum number of rows in the picture of the course: more cannot be distinguished.
 const MOST_LINES: usize = 8;
 
 pub(super) fn page(results: &Results) -> Page {
     let what = format!("{}: {}.", results.title(), results.workload.about);
-    let mut page = Page::new("percid sim numa", lead(&what, results.interrupted));
-    let elapsed = told(results, "Elapsed", " s", |row| Some(row.elapsed_s));
+    let elapsed = told(results, "The elapsed time", " s", |row| Some(row.elapsed_s));
+    let elapsed = if elapsed.is_empty() { "0 runs were finished.".to_owned() } else { elapsed };
+    let mut page = report::page("percid sim numa", elapsed.as_str(), &what, results.interrupted);
     let about = "Simulated time until the last process is over, and what of it is lost against all memory local from \
                  the start. Shorter is better.";
     page.section("Times", format!("{elapsed}\n\n{about}"));
     page.chart("Elapsed", "", times(results));
     results.times().show_as("Times, updates, faults and migrations", &mut page);
-    let local = told(results, "Local share, on average", " %", mean_local);
+    let local = told(results, "The mean local share", " %", mean_local);
     let about = "The memory of a round, in the first run.";
     page.section("Memory near its threads", format!("{local}\n\n{about}"));
     page.chart("Local share over time", "", course(results));
-    let left_out = told(results, "Regions left out", "", |row| {
+    let left_out = told(results, "The number of regions left out", "", |row| {
         Some(row.reasons.values().sum::<f64>().round())
     });
     page.section("Regions left out", format!("{left_out}\n\nBy reason, means of a run."));

@@ -84,17 +84,15 @@ impl fmt::Display for HashFigures {
 impl HashFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
         page.section("Activity sets", format!("{}\n\n{TITLE}.\n\n{ORIGINS}", self.result()));
-        for table in &self.tables {
-            let title = format!("{}, {}", table.threads.table, table.method.name());
-            page.chart(title, "", lines(table));
-        }
+        let text = "Equal rows mean that each bit has as many threads as published.";
+        page.chart("Threads by bit, computed and published", text, strips(&self.tables));
         runs_table(&self.tables).show_as("Runs", page);
         self.bounds.show_on(page);
     }
 }
 
 impl HashFigures {
-    fn result(&self) -> String {
+    pub(super) fn result(&self) -> String {
         let count =
             |is: fn(&Computed) -> bool| self.tables.iter().filter(|table| is(table)).count();
         format!(
@@ -108,12 +106,15 @@ impl HashFigures {
     }
 }
 
-/// Returns the frequencies over the bits.
-fn lines(table: &Computed) -> html::Lines {
-    let mut lines = html::Lines::new(html::Axis::new("bit"), html::Axis::new("threads"));
-    for (name, counts) in [("computed", &table.computed), ("published", &table.published)] {
-        let count = |bit: u32| (f64::from(bit), f64::from(*counts.get(&bit).unwrap_or(&0)));
-        lines.series(name, (0..64).map(count));
+/// Returns the computed and the published number of threads of each bit.
+pub(crate) fn strips(tables: &[Computed]) -> html::Strips {
+    let (run, bit) = (html::Axis::new("run and method"), html::Axis::new("bit"));
+    let mut strips = html::Strips::new(run, bit, "threads");
+    for table in tables {
+        strips.group(format!("{}, {}", table.threads.table, table.method.name()));
+        for (name, counts) in [("computed", &table.computed), ("published", &table.published)] {
+            strips.row(name, (0..64).map(|bit| *counts.get(&bit).unwrap_or(&0)));
+        }
     }
-    lines
+    strips
 }

@@ -303,7 +303,7 @@ impl IntermittentFigures {
         self.bounds.show_on(page);
     }
 
-    fn result(&self) -> String {
+    pub(super) fn result(&self) -> String {
         let error = |cell: &Cell| (format!("{}, {}", place(cell), cell.policy), 100.0 * cell.error);
         errors::sentence("cells", self.paper.rows.iter().map(error))
     }

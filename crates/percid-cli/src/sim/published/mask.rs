@@ -207,14 +207,11 @@ impl MaskFigures {
         self.bounds.show_on(page);
     }
 
-    fn result(&self) -> String {
+    /// Returns the errors in one sentence.
+    pub(super) fn result(&self) -> String {
         let rows = self.paper.rows.iter().filter(|row| row.kind.counts());
         let error = rows.filter_map(|row| Some((row_name(row), row.error_percent?)));
-        let told = errors::sentence("figures", error);
-        match &self.leave_one_out {
-            Some(found) => format!("{told} {}", left_out::verdict(found)),
-            None => told,
-        }
+        errors::sentence("figures", error)
     }
 
     /// Returns the assumption whose absence changes the gain most.

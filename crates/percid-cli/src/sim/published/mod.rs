@@ -15,15 +15,16 @@ use std::fmt;
 use percid_report::Page;
 use serde::Serialize;
 
+use super::bounds::Bounds;
 use crate::cli::{PublishedArguments, PublishedPart};
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
-use percid_command::report::{Report, lead};
+use percid_command::report::{self, Report};
 use percid_command::watch::watched;
 
 use hash::HashFigures;
-pub(super) use hash::runs_table;
+pub(super) use hash::{runs_table, strips};
 use intermittent::IntermittentFigures;
 use mask::MaskFigures;
 use numa::NumaFigures;
@@ -222,9 +223,33 @@ impl Document {
         }
     }
 
+    /// Returns the result of the only part, or the bounds of all parts.
+    fn verdict(&self) -> String {
+        let parts = [
+            self.intermittent.as_ref().map(|part| (part.result(), &part.bounds)),
+            self.mask.as_ref().map(|part| (part.result(), &part.bounds)),
+            self.numa.as_ref().map(|part| (part.result(), &part.bounds)),
+            self.hash.as_ref().map(|part| (part.result(), &part.bounds)),
+            self.predictions.as_ref().map(|part| (part.result(), &part.bounds)),
+            self.sensitivity.as_ref().map(|part| (part.result(), &part.bounds)),
+        ];
+        let mut parts: Vec<(String, &Bounds)> = parts.into_iter().flatten().collect();
+        if parts.len() == 1 {
+            return parts.remove(0).0;
+        }
+        let counts = parts.iter().map(|(_, bounds)| bounds.counts());
+        let (held, all) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let errors = self.intermittent.as_ref().map_or(String::new(), |part| {
+            let told = part.result();
+            format!(", and {}{}", told[..1].to_lowercase(), &told[1..told.len() - 1])
+        });
+        format!("{held} of {all} bounds of {} parts hold{errors}.", parts.len())
+    }
+
     fn page(&self) -> Page {
         let what = format!("Published results beside simulated ones, seed {}.", self.seed);
-        let mut page = Page::new("percid sim published", lead(&what, self.interrupted));
+        let title = "percid sim published";
+        let mut page = report::page(title, self.verdict(), &what, self.interrupted);
         page.colours(percid_sim::paper::table::POLICIES);
         if let Some(part) = &self.intermittent {
             part.show_on(&mut page);

@@ -262,17 +262,14 @@ impl NumaFigures {
         self.bounds.show_on(page);
     }
 
-    fn result(&self) -> String {
+    /// Returns the errors in one sentence.
+    pub(super) fn result(&self) -> String {
         let rows = self.paper.rows.iter().filter(|row| row.kind != Kind::ByConstruction);
         let error = rows.filter_map(|row| {
             let place = format!("{}, {}", row.reason.name(), row.series.name());
             Some((place, row.cell.error_percent?))
         });
-        let told = errors::sentence("counts", error);
-        match &self.leave_one_out {
-            Some(found) => format!("{told} {}", left_out::verdict(found)),
-            None => told,
-        }
+        errors::sentence("counts", error)
     }
 
     /// Returns the savings with the fewest and the most workers.

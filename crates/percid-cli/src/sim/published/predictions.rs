@@ -72,7 +72,9 @@ impl PredictionFigures {
     }
 
     pub(super) fn show_on(&self, page: &mut html::Page) {
-        page.section("Predictions", format!("{}\n\n{TITLE}.", self.result()));
+        let (result, bounds) = (self.result(), self.bounds.verdict());
+        let text = format!("{result} {} rows. {bounds}\n\n{TITLE}.", self.rows.len());
+        page.section("Predictions", text);
         let (near, far) = self.ratios();
         let far: Vec<&str> = far.iter().map(|row| row.prediction.what.as_str()).collect();
         let told = format!(
@@ -97,14 +99,13 @@ impl PredictionFigures {
         self.rows.iter().filter(has_ratio).partition(is_near)
     }
 
-    fn result(&self) -> String {
+    pub(super) fn result(&self) -> String {
         let error = self
             .rows
             .iter()
             .filter(|row| row.prediction.kind.counts())
             .filter_map(|row| Some((row.prediction.what.clone(), 100.0 * row.error?)));
-        let told = errors::sentence("figures", error);
-        format!("{} rows. {told} {}", self.rows.len(), self.bounds.verdict())
+        errors::sentence("figures", error)
     }
 }
 

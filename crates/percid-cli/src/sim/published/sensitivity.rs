@@ -88,6 +88,22 @@ impl SensitivityFigures {
         SensitivityFigures { tables, in_code: IN_CODE.iter().map(constant).collect(), bounds }
     }
 
+    /// Returns the numbers of inputs that matter and of those that are not listed, in one sentence.
+    pub(super) fn result(&self) -> String {
+        let count = |of: fn(&Walk) -> usize| self.tables.iter().map(|table| of(&table.walk)).sum();
+        let [matter, all, unlisted]: [usize; 3] = [
+            count(|walk| walk.inputs.iter().filter(|input| input.matters).count()),
+            count(|walk| walk.inputs.len()),
+            count(|walk| walk.unlisted().len()),
+        ];
+        format!(
+            "{matter} of {all} inputs of {} tables change a cell by more than {:.0} %, and {unlisted} of them are not \
+             on the list.",
+            self.tables.len(),
+            100.0 * MATTERS
+        )
+    }
+
     fn constants(&self) -> Table {
         let mut table = Table::new(["file", "constant", "rests on", "where it comes from"], 4);
         for one in &self.in_code {

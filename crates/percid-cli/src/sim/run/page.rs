@@ -8,7 +8,7 @@ use percid_sim::cost::Class;
 
 use crate::sim::numbers::{self, Number, hundredths, optional, plain, settings};
 use crate::sim::span;
-use percid_command::report::lead;
+use percid_command::report;
 use percid_command::table::Table;
 use percid_sim::results::Results;
 
@@ -17,7 +17,7 @@ const MS: f64 = 1e6;
 
 pub(super) fn page(results: &Results) -> Page {
     let what = format!("{}: {}.", results.title(), results.workload.about);
-    let mut page = Page::new("percid sim run", lead(&what, results.interrupted));
+    let mut page = report::page("percid sim run", span(results), &what, results.interrupted);
     page.colours(policies(results));
     costs(results, &mut page);
     shares(results, &mut page);
@@ -80,7 +80,7 @@ fn means(results: &Results) -> Bars {
 fn span(results: &Results) -> String {
     let costs = results.rows.iter().filter_map(|row| Some((name(row), row.ns_per_burst?)));
     let told = span::sentence("Time per burst", " ns", costs);
-    told.unwrap_or_else(|| "No burst was simulated.".to_owned())
+    told.unwrap_or_else(|| "0 bursts were simulated.".to_owned())
 }
 
 /// Returns a row's policy, with the swept parameters.
@@ -267,7 +267,7 @@ fn timelines(results: &Results, page: &mut Page) {
 fn ids_used(rows: &[&Row]) -> String {
     let distinct = |row: &Row| row.spans.iter().map(|span| span.id).collect::<BTreeSet<_>>().len();
     let counts = rows.iter().map(|row| (row.policy.to_owned(), distinct(row) as f64));
-    span::sentence("IDs", "", counts).unwrap_or_default()
+    span::sentence("The number of IDs", "", counts).unwrap_or_default()
 }
 
 /// Returns the part of the run that a timeline shows.

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::path::Path;
 
+use percid_command::report;
 use percid_command::table::{Cell, Table};
+use percid_report::{Axis, Dot, Dots, Page};
 use percid_sweep::{CellSummary, Plan, RunCounts};
 use serde::Serialize;
 
 use crate::sim::numbers::{optional, settings};
+use crate::sim::span;
 
 /// Maximum number of lines of text; all combinations are in JSON and, run by run, in the table.
 const MOST_LINES: usize = 100;
@@ -68,7 +71,8 @@ impl Results {
         }
     }
 
-    fn show_rows(&self, rows: &[CellSummary], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Returns a table of the first combinations.
+    fn table(rows: &[CellSummary]) -> Table {
         let columns = ["machine", "workload", "parameters", "policy", "ns/burst", "+-", "runs"];
         let mut table = Table::new(columns, 4);
         for row in rows.iter().take(MOST_LINES) {
@@ -82,13 +86,56 @@ impl Results {
                 Cell::from(row.runs.to_string()),
             ]);
         }
-        write!(f, "{table}")?;
+        table
+    }
+
+    pub(super) fn page(&self) -> Page {
+        let rows = self.rows.as_deref().unwrap_or_default();
+        let means = rows.iter().filter_map(|row| Some((name(row), row.ns_per_burst?)));
+        let verdict = span::sentence("Time per burst", " ns", means).unwrap_or_else(|| {
+            let done = self.runs.as_ref().map_or(0, |runs| runs.found + runs.computed);
+            format!("{done} runs of {} combinations are in the store.", self.combinations)
+        });
+        let what = format!("{}: {} combinations.", self.store, self.combinations);
+        let mut page = report::page("percid sim sweep", verdict, &what, self.interrupted);
+        if !rows.is_empty() {
+            let text = "A dot is the mean, the line its 95 % interval.";
+            page.chart("Time per burst", text, dots(rows));
+            page.section("All combinations", format!("{} rows.", rows.len().min(MOST_LINES)));
+            Results::table(rows).show_on(&mut page);
+        }
+        page.section("All that was found", "").printed(self.to_string().trim_end());
+        page
+    }
+
+    fn show_rows(&self, rows: &[CellSummary], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Results::table(rows))?;
         writeln!(f, "  +-: half of the 95 % interval of the mean")?;
         match rows.len().checked_sub(MOST_LINES) {
             Some(more) if more > 0 => writeln!(f, "  and {more} combinations more"),
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the name of a combination.
+fn name(row: &CellSummary) -> String {
+    let parameters = settings(&row.parameters);
+    let parts = [&row.policy, &row.workload, &row.machine, &parameters].map(String::as_str);
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn dots(rows: &[CellSummary]) -> Dots {
+    let ns = Axis::new("time per burst").unit("ns").logarithmic();
+    let mut dots = Dots::new(Axis::new("combination"), ns, ["mean"]).notes(["mean", "+-"]);
+    for row in rows.iter().take(MOST_LINES) {
+        let dot = Dot::new([row.ns_per_burst]);
+        let interval = row.ns_per_burst.zip(row.half_interval_ns);
+        let dot = interval.map_or(dot.clone(), |(mean, half)| dot.range(mean - half, mean + half));
+        let notes = [row.ns_per_burst, row.half_interval_ns].map(optional);
+        dots.row(name(row), [notes.into_iter().fold(dot, Dot::note)]);
+    }
+    dots
 }
 
 impl fmt::Display for Results {

@@ -9,6 +9,7 @@ mod space;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
+use percid_command::report::Report;
 
 use crate::cli::SweepArguments;
 use crate::sim::parquet_support;
@@ -16,19 +17,16 @@ use figures::Results;
 
 pub(crate) fn run(arguments: &SweepArguments, json: bool) -> Result<Exit, Failure> {
     parquet_support::expect("sim sweep", "`percid sim run` can write --csv")?;
+    let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let results = if arguments.merge {
         merge::merge(&arguments.store, &arguments.from)?
     } else {
         fill::fill(arguments, &interrupt)?
     };
-    if json {
-        output::print_json(&results)?;
-    } else {
-        output::print_text(&results)?;
-    }
+    let printed = if json { output::print_json(&results) } else { output::print_text(&results) };
     tell_of_failures(&results, json);
-    Ok(exit(&results))
+    report.write(printed, || results.page(), exit(&results))
 }
 
 fn exit(results: &Results) -> Exit {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use percid_report::{Axis, Page, Strips};
 use percid_rules::scan::Width;
 use percid_sim::numa::hash::{self, Study};
 use percid_sim::numa::hash_search::{self, Match, Matches, Observed};
@@ -10,6 +11,7 @@ use serde::Serialize;
 use crate::cli::{HashArguments, Wanted};
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
+use percid_command::report::{self, Report};
 use percid_command::text_table::{Align, TextTable};
 
 /// The document of `percid sim thread-hash --find --json`.
@@ -26,6 +28,7 @@ struct Document {
 const SHOWN: usize = 50;
 
 pub(super) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure> {
+    let report = Report::to(arguments.html.as_deref())?;
     let width = if arguments.bits == 128 { Width::Bits128 } else { Width::Bits64 };
     let tables: Vec<Observed> =
         arguments.find.iter().flat_map(|wanted| observed(wanted, width)).collect();
@@ -33,8 +36,8 @@ pub(super) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure
     let found = hash_search::search(&tables, allowed_missing, below)
         .map_err(|fault| Failure::Usage(format!("--find: {fault}")))?;
     let document = Document { below, allowed_missing, found };
-    if json { output::print_json(&document) } else { output::print_text(&document) }?;
-    Ok(Exit::Complete)
+    let printed = if json { output::print_json(&document) } else { output::print_text(&document) };
+    report.write(printed, || document.page(&tables), Exit::Complete)
 }
 
 /// Returns the tables of one `--find`. Published ones have 64 bits.
@@ -53,6 +56,24 @@ fn observed(wanted: &Wanted, width: Width) -> Vec<Observed> {
             };
             of_run.map(table).collect()
         }
+    }
+}
+
+impl Document {
+    fn page(&self, wanted: &[Observed]) -> Page {
+        let (found, below) = (self.found.matches.len(), self.below);
+        let verdict =
+            format!("{found} ranges of consecutive thread IDs below {below} give these tables.");
+        let what = "A search for the threads of tables.";
+        let mut page = report::page("percid sim thread-hash", verdict, what, false);
+        let mut strips = Strips::new(Axis::new("method"), Axis::new("bit"), "threads");
+        for table in wanted {
+            let count = |bit: u32| *table.frequencies.get(&bit).unwrap_or(&0);
+            strips.row(table.method.name(), (0..table.width.bits()).map(count));
+        }
+        page.chart("Threads by bit, as requested", "", strips);
+        page.section("All that was found", "").printed(self.to_string().trim_end());
+        page
     }
 }
 
