@@ -129,7 +129,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`Plan::new`].
+    /// The errors are those of [`Plan::new`].
     pub fn with_policies(
         space: Space,
         keeps_invalid: bool,
@@ -283,7 +283,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`Job::compute`].
+    /// The errors are those of [`Job::compute`], and a missing module.
     pub fn compute(&self, unit: Unit, control: &RunControl) -> Result<Vec<u8>, Error> {
         Ok(table::to_parquet(&self.batch(unit, control)?))
     }

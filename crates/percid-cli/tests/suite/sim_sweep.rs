@@ -227,7 +227,7 @@ mod built_in {
         assert_eq!(document(&of(&own, 3))["runs"]["computed"], 0, "it resumes");
         let said = refused(&of(&other, 3));
         assert!(said.contains("modules[0].sha256 is "), "{said}");
-        // What is there can be merged without the module.
+        // The runs of the store can be merged without the module.
         let merged = json(&format!("sim sweep --store {} --merge --json", store.display()));
         assert_eq!(merged["rows"], swept["rows"]);
     }
