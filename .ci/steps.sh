@@ -142,7 +142,7 @@ run_test() {
     # The examples of policies in Rust, and the command with the interpreter.
     rustup target add wasm32-unknown-unknown
     cargo test -p percid-sim-wasm
-    cargo test -p percid-cli --features wasm --test suite sim_check::
+    cargo test -p percid-cli --features wasm,sweep --test suite -- sim_check:: sim_sweep::
 }
 
 # Tests that say `#[ignore = "slow: ..."]`. Others that are ignored take longer, or are the children of tests.

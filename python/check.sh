@@ -47,7 +47,8 @@ extras=pandas,polars,xarray,plots,dask,remote
 "$python" -m mypy --config-file python/pyproject.toml -p percid
 # Not where the sources are, so that the wheel is tested.
 (cd python/tests && "$python" -m pytest -q -p no:cacheprovider --durations=5)
-"$python" python/notebooks.py examples/notebooks/*.ipynb docs/how-to/sweep-parameters.md python/README.md
+"$python" python/notebooks.py examples/notebooks/*.ipynb docs/how-to/sweep-parameters.md \
+    docs/how-to/write-a-policy-in-python.md python/README.md
 
 [ "$long" ] || exit 0
 for other in python3.10 python3.12 python3.13 python3.14; do

@@ -40,15 +40,18 @@ class Until:
 Seeds = int | Iterable[int] | Until
 
 
-def plan(grids: Any, keeps_invalid: bool) -> _native.Plan:
+def plan(
+    grids: Any, keeps_invalid: bool, own_policy: tuple[str, Any] | None = None
+) -> _native.Plan:
     """The plan for a grid or several, which must have the same seeds.
 
+    :param own_policy: the name and the object of a caller's policy, which grids may name
     :raises SpaceError: for what makes no sense
     """
     own = [grids] if isinstance(grids, Mapping) else _grids(grids)
     document = space(own)
     try:
-        return _native.Plan(document, keeps_invalid)
+        return _native.Plan(document, keeps_invalid, own_policy)
     except SpaceError as error:
         if any(_is_of_file(grid.get(key)) for grid in own for key in ("machine", "workload")):
             raise

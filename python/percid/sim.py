@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _native
+from ._native import Process
+from ._policy import Policy, own_policy
 from ._space import (
     Described,
     Numbers,
@@ -32,6 +34,8 @@ from .errors import SpaceError
 
 __all__ = [
     "Failure",
+    "Policy",
+    "Process",
     "Sweep",
     "Until",
     "machines",
@@ -77,9 +81,10 @@ def until(interval: float, *, least: int = 5, most: int = 1000) -> Until:
 def run(
     machine: Described | Iterable[Described] = "epyc-9654",
     workload: Described | Iterable[Described] = "container",
-    policies: str | Iterable[str] = "all",
+    policies: str | Iterable[str] | None = None,
     seeds: Seeds = 5,
     *,
+    policy: Policy | None = None,
     memory: str | None = None,
     **parameters: Numbers,
 ) -> Table:
@@ -88,7 +93,10 @@ def run(
     :param machine: a name (see :func:`machines`), ``"this"``, a file, a dictionary with what a
         file has, or several of these
     :param workload: the same, of workloads (see :func:`workloads`)
-    :param policies: names (see :func:`policies`), releases of kernels, or ``"all"``
+    :param policies: names (see :func:`policies`), releases of kernels, or ``"all"``; all, if
+        neither this nor ``policy`` is given
+    :param policy: a policy of your own, beside those. The run then takes one CPU and holds the
+        interpreter's lock in each call of a method
     :param seeds: how many, from 1 on; or the seeds, as a range, a list or an array; or
         :func:`until`
     :param memory: what bursts write to: ``copy-on-write``, ``zero-page`` or ``pre-faulted``; what
@@ -98,15 +106,28 @@ def run(
     :returns: shape (combinations x seeds, about 60). Columns are those of ``percid sim run --csv``:
         times in nanoseconds, memory in bytes, shares from 0 to 1
     :raises SpaceError: for what makes no sense, with what was expected
+    :raises RunError: if ``policy`` breaks its contract; an exception of its methods comes out as it
+        is
     :raises OSError: if a file cannot be read
     :raises KeyboardInterrupt: within some 20 ms of Ctrl-C
 
     Costs the simulation itself, and about 1 kB of memory for each run. The interpreter's lock is
     not held.
     """
-    grid: dict[str, Any] = {"machine": machine, "workload": workload, "policies": policies}
+    own = own_policy(policy)
+    names = _beside(policies, own)
+    grid: dict[str, Any] = {"machine": machine, "workload": workload, "policies": names}
     grid |= {"seeds": seeds, "memory": memory, **parameters}
-    return Table(_native.run(_plan(grid, False)))
+    return Table(_native.run(_plan(grid, False, own)))
+
+
+def _beside(
+    policies: str | Iterable[str] | None, own: tuple[str, Any] | None
+) -> str | Iterable[str]:
+    """The names of the policies to simulate."""
+    if own is None:
+        return "all" if policies is None else policies
+    return [*([] if policies is None else policies_of(policies)), own[0]]
 
 
 def sweep(

@@ -5,6 +5,7 @@ mod errors;
 mod interruptible;
 mod machine;
 mod paper;
+mod policy;
 mod records;
 mod sim;
 mod sweep;
@@ -23,6 +24,8 @@ mod _native {
     use machine::this_machine;
     #[pymodule_export]
     use paper::published;
+    #[pymodule_export]
+    use policy::Process;
     #[pymodule_export]
     use sim::{catalogue, machine_text, spans, text_of, workload_text};
     #[pymodule_export]

@@ -13,45 +13,60 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors;
 use crate::interruptible::interruptible;
+use crate::policy::OwnPolicy;
 use crate::records;
 use crate::table::Table;
+use crate::threads;
 
 /// A checked parameter space.
 #[pyclass(frozen, module = "percid._native")]
 #[derive(Debug)]
-pub(crate) struct Plan(Arc<sweep::Plan>);
+pub(crate) struct Plan {
+    plan: Arc<sweep::Plan>,
+    own: Option<OwnPolicy>,
+}
 
 #[pymethods]
 impl Plan {
+    /// Creates a plan. `own` is the name and the object of a policy that the space may name.
     #[new]
-    fn new(py: Python<'_>, space: &str, keeps_invalid: bool) -> PyResult<Plan> {
+    #[pyo3(signature = (space, keeps_invalid, own=None))]
+    fn new(
+        py: Python<'_>,
+        space: &str,
+        keeps_invalid: bool,
+        own: Option<(String, Py<PyAny>)>,
+    ) -> PyResult<Plan> {
         let space: Space =
             serde_json::from_str(space).map_err(|fault| errors::space(py, fault.to_string()))?;
-        let plan = py.detach(|| sweep::Plan::new(space, keeps_invalid));
-        plan.map(|plan| Plan(Arc::new(plan))).map_err(|error| errors::of_sweep(py, error))
+        let own = own.map(|(name, object)| OwnPolicy::new(py, &name, object)).transpose()?;
+        let specs = own.iter().map(|own| own.spec).collect();
+        let plan = py.detach(|| sweep::Plan::with_policies(space, keeps_invalid, specs));
+        let plan = plan.map_err(|error| errors::of_sweep(py, error))?;
+        Ok(Plan { plan: Arc::new(plan), own })
     }
 
     /// Returns the number of combinations.
     #[getter]
     fn cells(&self) -> usize {
-        self.0.cells()
+        self.plan.cells()
     }
 
     /// Returns the maximum number of runs.
     #[getter]
     fn most_runs(&self) -> u64 {
-        self.0.most_runs()
+        self.plan.most_runs()
     }
 
     /// Returns the contents of a store's sweep.json.
     #[getter]
     fn description(&self) -> String {
-        self.0.description()
+        self.plan.description()
     }
 
     /// Raises StoreError if a store with this description has other runs.
     fn expect_same(&self, py: Python<'_>, description: &str) -> PyResult<()> {
-        self.0.expect_same(description).map_err(|error| errors::of_sweep(py, error))
+        self.plan.expect_same(description).map_err(|error| errors::of_sweep(py, error))
     }
 }
 
@@ -91,7 +106,7 @@ impl Campaign {
             return Err(PyValueError::new_err(expected));
         }
         let shard = shard.map(|(number, of)| Shard { number, of });
-        let plan = plan.0.clone();
+        let plan = plan.plan.clone();
         let campaign = sweep::Campaign::new(plan.clone(), shard);
         Ok(Campaign { plan, campaign, begun: HashMap::new() })
     }
@@ -162,12 +177,20 @@ pub(crate) fn compute<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Simulates a whole plan on all CPUs.
+/// Simulates a whole plan: on all CPUs, or on one if it has a policy that needs the interpreter.
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, plan: &Plan) -> PyResult<Table> {
-    let plan = plan.0.clone();
-    let table = interruptible(py, Arc::default(), move |control| sweep::run(&plan, control))?;
-    table.map(Table::of).map_err(|error| errors::of_sweep(py, error))
+    let Plan { plan, own } = plan;
+    let (plan, is_serial) = (plan.clone(), own.is_some());
+    let simulate = move |control: &RunControl| sweep::run(&plan, control);
+    let table = interruptible(py, Arc::default(), move |control| match is_serial {
+        true => threads::run_alone(|| simulate(control)),
+        false => simulate(control),
+    });
+    if let Some(raised) = own.as_ref().and_then(OwnPolicy::end) {
+        return Err(raised);
+    }
+    table?.map(Table::of).map_err(|error| errors::of_sweep(py, error))
 }
 
 /// Merges all runs that `read` finds into one table. Also returns the statistics of each
@@ -179,7 +202,7 @@ pub(crate) fn merge(
     read: Bound<'_, PyAny>,
 ) -> PyResult<(Table, Table, Vec<String>)> {
     let mut raised = None;
-    let merged = plan.0.merge(|name| {
+    let merged = plan.plan.merge(|name| {
         let found = read.call1((name,)).and_then(|bytes| bytes.extract::<Option<Vec<u8>>>());
         found.map_err(|error| {
             raised = Some(error);

@@ -17,6 +17,14 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
+/// Runs `work` on one thread.
+pub(crate) fn run_alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match ThreadPoolBuilder::new().num_threads(1).build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
+}
+
 fn pool() -> Option<Arc<ThreadPool>> {
     let made = || ThreadPoolBuilder::new().build().ok().map(Arc::new);
     // Do not wait: the owner of the lock may be a thread of the parent that does not exist here.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use percid_sim::policies::{self, PolicySpec, releases};
 
+use crate::module;
+
 /// One name of `--policy`.
 #[derive(Clone, Copy, Debug)]
 pub enum PolicyChoice {
@@ -24,27 +26,10 @@ pub fn policy(name: &str) -> Result<PolicyChoice, String> {
     if name == "all" {
         return Ok(PolicyChoice::All);
     }
-    if name.ends_with(MODULE) {
-        return module(name).map(PolicyChoice::One);
+    if module::is_module(name) {
+        return module::load(name, name).map(|module| PolicyChoice::One(module.policy));
     }
     releases::named(name).map(PolicyChoice::One)
-}
-
-/// The ending of the file of a WebAssembly module.
-const MODULE: &str = ".wasm";
-
-/// Loads a policy from a file.
-#[cfg(feature = "wasm")]
-fn module(path: &str) -> Result<&'static PolicySpec, String> {
-    let module = std::fs::read(path).map_err(|error| format!("cannot read the file: {error}"))?;
-    percid_sim_wasm::load(path, &module).map_err(|error| error.to_string())
-}
-
-/// Refuses a policy in a file: the interpreter is not built in.
-#[cfg(not(feature = "wasm"))]
-fn module(_: &str) -> Result<&'static PolicySpec, String> {
-    let remedy = "cargo install percid-cli --features wasm";
-    Err(format!("this percid is built without the feature wasm; install it with `{remedy}`"))
 }
 
 /// Returns the chosen policies, each once, in their order.

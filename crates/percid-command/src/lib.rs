@@ -10,6 +10,8 @@ pub mod exit;
 pub mod import;
 #[cfg(feature = "terminal")]
 pub mod interrupt;
+#[cfg(feature = "terminal")]
+pub mod module;
 mod node_distances;
 #[cfg(feature = "terminal")]
 pub mod output;

@@ -41,6 +41,12 @@ impl Host {
         }
     }
 
+    /// Begins another process, with the work of the start.
+    pub(crate) fn restart(&mut self, work: Work, overhead: Overhead) {
+        (self.now, self.threads, self.allowed_cpus) = (0, 0, 0);
+        (self.work, self.overhead) = (work, overhead);
+    }
+
     pub(crate) fn limits(&mut self) -> &mut StoreLimits {
         &mut self.limits
     }

@@ -8,7 +8,10 @@ use wasmi::{
     Engine, Error, Instance, Linker, Module, Store, TrapCode, TypedFunc, WasmParams, WasmResults,
 };
 
+use crate::exposed::Exposed;
 use crate::host::Host;
+use crate::shelf::{Machine, Shelf};
+use crate::snapshot::{Snapshot, State};
 
 /// Limit of the work of one call, in units of the interpreter: an instruction costs about one.
 pub const FUEL: u64 = 5_000_000;
@@ -25,6 +28,9 @@ pub(crate) struct Program {
     pub(crate) exports: Vec<&'static str>,
     /// `true` if the module imports the distance of CPUs.
     pub(crate) asks_distances: bool,
+    /// The state that the module exports.
+    pub(crate) exposed: Exposed,
+    pub(crate) unused: Shelf<Running>,
 }
 
 impl Program {
@@ -45,7 +51,7 @@ type Two = TypedFunc<(i32, i32), ()>;
 type Three = TypedFunc<(i32, i32, i32), ()>;
 
 /// The functions that the module exports.
-struct Exports {
+pub(crate) struct Exports {
     id: TypedFunc<(i32, i32), i32>,
     switch: Option<Three>,
     migrate: Option<Three>,
@@ -57,16 +63,11 @@ struct Exports {
 }
 
 /// An instance that has not failed.
-struct Running {
+pub(crate) struct Running {
     store: Store<Host>,
     exports: Exports,
-}
-
-/// The machine of a process.
-struct Machine {
-    cpus: u32,
-    /// The places of the CPUs, if the module asks for distances.
-    distances: Option<Arc<Topology>>,
+    /// The state, if the instance can be reset.
+    state: Option<State>,
 }
 
 /// The policy of one process.
@@ -80,9 +81,8 @@ pub(crate) struct ModulePolicy {
 
 impl ModulePolicy {
     pub(crate) fn new(program: Arc<Program>, topology: &Topology) -> ModulePolicy {
-        let distances = program.asks_distances.then(|| Arc::new(topology.clone()));
-        let machine = Machine { cpus: topology.cpus(), distances };
-        let instance = Running::start(&program, &machine);
+        let machine = Machine::of(topology, program.asks_distances);
+        let instance = Running::begin(&program, &machine);
         ModulePolicy { program, machine, instance, work_before: Work::default() }
     }
 
@@ -109,12 +109,47 @@ impl ModulePolicy {
         self.instance = Err(why);
     }
 
+    /// Leaves the instance to another process, if it can be reset.
+    fn retire(&mut self) {
+        let instance = std::mem::replace(&mut self.instance, Err("no instance".to_owned()));
+        if let Ok(running) = instance
+            && running.state.is_some()
+        {
+            self.program.unused.put(&self.machine, running);
+        }
+    }
+
     fn expect_running(&self) -> Result<(), Impossible> {
         if self.instance.is_ok() { Ok(()) } else { Err(FAILED) }
     }
 }
 
+impl Drop for ModulePolicy {
+    fn drop(&mut self) {
+        self.retire();
+    }
+}
+
 impl Running {
+    /// Returns an instance that has started: one of an ended process, if there is one.
+    fn begin(program: &Program, machine: &Machine) -> Result<Running, String> {
+        while let Some((mut running, snapshot)) = program.unused.take(machine) {
+            if running.reset(&snapshot) {
+                return Ok(running);
+            }
+        }
+        let running = Running::start(program, machine)?;
+        if let Some(state) = &running.state {
+            program.unused.snapshot(machine, || Snapshot::take(state, &running.store));
+        }
+        Ok(running)
+    }
+
+    /// Resets the instance; returns `false` if it cannot be reset.
+    fn reset(&mut self, snapshot: &Snapshot) -> bool {
+        self.state.as_ref().is_some_and(|state| snapshot.restore(state, &mut self.store))
+    }
+
     fn start(program: &Program, machine: &Machine) -> Result<Running, String> {
         let mut store = Store::new(&program.engine, Host::new(machine.distances.clone()));
         store.limiter(|host| host.limits());
@@ -128,7 +163,8 @@ impl Running {
             let started = start.call(&mut store, machine.cpus as i32);
             let () = started.map_err(|error| told("percid_start", &error))?;
         }
-        Ok(Running { store, exports })
+        let state = State::of(&program.exposed, &instance, &store);
+        Ok(Running { store, exports, state })
     }
 
     /// Calls a function with all of its fuel.
@@ -219,7 +255,8 @@ impl Policy for ModulePolicy {
     fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<(), Impossible> {
         if matches!(&self.instance, Ok(running) if running.exports.exec.is_none()) {
             self.work_before = self.work();
-            self.instance = Running::start(&self.program, &self.machine);
+            self.retire();
+            self.instance = Running::begin(&self.program, &self.machine);
         }
         self.tell(process, "percid_exec", |exports| exports.exec, (cpu as i32, thread as i32));
         self.expect_running()

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use percid_sim::policies::{Policy, PolicySpec};
 use percid_sim::topology::Topology;
+use sha2::{Digest, Sha256};
 use wasmi::{Config, Engine, ExternType, FuncType, Module, ValType};
 
+use crate::exposed::exposed;
 use crate::host::imports;
 use crate::instance::{ModulePolicy, Program};
 use crate::interface::{EXPORTS, Function, IMPORTS, Kind, NAMESPACE, PREFIX, REQUIRED};
+use crate::shelf::Shelf;
 
 /// The reason why a module is no policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +37,20 @@ pub fn load(name: &str, module: &[u8]) -> Result<&'static PolicySpec, LoadError>
     let mut config = Config::default();
     config.consume_fuel(true);
     let engine = Engine::new(&config);
-    let module = Module::new(&engine, module)
-        .map_err(|error| LoadError(format!("expected a WebAssembly module: {error}")))?;
-    expect_exports(&module)?;
-    expect_imports(&module)?;
+    let invalid =
+        |error: &dyn fmt::Display| LoadError(format!("expected a WebAssembly module: {error}"));
+    let given = Module::new(&engine, module).map_err(|error| invalid(&error))?;
+    expect_exports(&given)?;
+    expect_imports(&given)?;
+    let exposed = exposed(module).map_err(|error| invalid(&error))?;
+    let module = Module::new(&engine, &exposed.bytes).map_err(|error| invalid(&error))?;
     let linker = imports(&engine).map_err(|error| LoadError(error.to_string()))?;
     let exports = EXPORTS.map(|known| known.name).into_iter();
     let exports = exports.filter(|name| module.get_export(name).is_some()).collect();
     let asks_distances = module.imports().any(|import| import.name() == "distance");
-    let program = Arc::new(Program { engine, module, linker, exports, asks_distances });
+    let unused = Shelf::new();
+    let program =
+        Arc::new(Program { engine, module, linker, exports, asks_distances, exposed, unused });
     let create = move |topology: &Topology| -> Box<dyn Policy> {
         Box::new(ModulePolicy::new(program.clone(), topology))
     };
@@ -51,6 +59,12 @@ pub fn load(name: &str, module: &[u8]) -> Result<&'static PolicySpec, LoadError>
         about: "a WebAssembly module",
         create: Box::leak(Box::new(create)),
     })))
+}
+
+/// Returns the SHA-256 of a module in hexadecimal digits, by which the runs of equal modules are
+/// recognised.
+pub fn sha256(module: &[u8]) -> String {
+    Sha256::digest(module).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn expect_exports(module: &Module) -> Result<(), LoadError> {

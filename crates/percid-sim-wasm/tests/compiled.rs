@@ -229,3 +229,33 @@ fn imports_tell_the_state_of_the_process_and_the_machine() {
     let found = check(entry, Search { runs: 200, seed: 1 }, &RunControl::default());
     assert!(found.finding.is_some());
 }
+
+/// Each of these traps at the first thread of a process if state of an earlier process is left: a
+/// global, memory, the size of the memory, a table.
+#[test]
+fn a_process_sees_nothing_of_the_processes_before() {
+    let bodies = [
+        "global.get $used if unreachable end i32.const 1 global.set $used",
+        "i32.const 8 i32.load if unreachable end i32.const 8 i32.const 1 i32.store",
+        "memory.size i32.const 1 i32.ne if unreachable end i32.const 1 memory.grow drop",
+        "i32.const 0 call_indirect i32.const 0 ref.func $trap table.set 0",
+    ];
+    for body in bodies {
+        let text = format!(
+            r#"(module
+                (memory 1)
+                (table 1 funcref)
+                (global $used (mut i32) (i32.const 0))
+                (func $nothing)
+                (func $trap unreachable)
+                (elem (i32.const 0) $nothing)
+                (elem declare func $trap)
+                (func (export "percid_spawn") (param i32 i32)
+                    local.get 0 i32.eqz if {body} end)
+                (func (export "percid_id") (param i32 i32) (result i32) local.get 0)
+            )"#
+        );
+        let entry = module(&text).expect("a policy");
+        simulate(entry, "fork-exec", 60.0, 1).unwrap_or_else(|why| panic!("{body}: {why}"));
+    }
+}

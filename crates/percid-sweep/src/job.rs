@@ -69,13 +69,19 @@ impl Job {
     ///
     /// Returns an error if the job is invalid, if it was stopped, or if the simulator panics.
     pub fn compute(&self, control: &RunControl) -> Result<Vec<u8>, Error> {
-        Ok(table::to_parquet(&table::batch(self.columns(control)?)))
+        let policy = releases::named(&self.policy).map_err(Error::Space)?;
+        Ok(table::to_parquet(&table::batch(self.columns(policy, control)?)))
     }
 
-    /// Simulates the job and returns the rows as columns.
-    pub(crate) fn columns(&self, control: &RunControl) -> Result<Vec<Column>, Error> {
+    /// Simulates the job with its policy and returns the rows as columns.
+    pub(crate) fn columns(
+        &self,
+        policy: &'static PolicySpec,
+        control: &RunControl,
+    ) -> Result<Vec<Column>, Error> {
         let simulate = || {
-            self.with_comparison(|comparison: &Comparison<'_>| comparison.each_run_in_turn(control))
+            let each = |comparison: &Comparison<'_>| comparison.each_run_in_turn(control);
+            self.with_comparison(policy, each)
         };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(simulate))
             .map_err(|cause| Error::Run(format!("the simulator panicked: {}", told(&*cause))))?;
@@ -108,11 +114,11 @@ impl Job {
     /// Calls `with` with the comparison to simulate.
     pub(crate) fn with_comparison<T>(
         &self,
+        policy: &'static PolicySpec,
         with: impl FnOnce(&Comparison<'_>) -> T,
     ) -> Result<T, Error> {
         let machine = machine(&self.machine)?;
         let workload = workload(&self.workload, self.memory.as_deref())?;
-        let policy: &'static PolicySpec = releases::named(&self.policy).map_err(Error::Space)?;
         let sweeps: Vec<(String, Vec<f64>)> =
             self.parameters.iter().map(|(name, value)| (name.clone(), vec![*value])).collect();
         Ok(with(&Comparison {

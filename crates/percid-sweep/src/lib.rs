@@ -38,5 +38,5 @@ pub use error::Error;
 pub use job::{Job, VERSION};
 pub use plan::{CellSummary, DESCRIPTION, FAILURES, Merged, Plan, RUNS, TABLE, Unit};
 pub use run::run;
-pub use space::{Grid, Named, Seeds, Space, Until};
+pub use space::{Grid, ModuleHash, Named, Seeds, Space, Until};
 pub use store::Directory;

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use arrow_array::RecordBatch;
 use percid_sim::comparison::{Comparison, MAX_RUNS};
 use percid_sim::machine::Machine;
-use percid_sim::policies::releases;
+use percid_sim::policies::{ALL, PolicySpec, releases};
+use percid_sim::run_control::RunControl;
 use percid_sim::workload::Workload;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::job::{self, Job, VERSION};
 use crate::precision;
-use crate::space::{Grid, Named, Seeds, Space};
+use crate::space::{Grid, ModuleHash, Named, Seeds, Space};
 use crate::table::{self, Joined};
 
 /// The file of a store that describes its contents.
@@ -43,6 +44,8 @@ const CHECKED: usize = 1000;
 pub struct Plan {
     space: Space,
     cells: Vec<Cell>,
+    /// Policies that are not part of the simulator.
+    own: Vec<&'static PolicySpec>,
     /// Number of seeds of each unit, except a cell's last one.
     chunk: u64,
     /// First seed and number of seeds of each unit of a cell, if the space lists its seeds; empty
@@ -66,7 +69,7 @@ struct Cell {
     machine: usize,
     workload: usize,
     parameters: Vec<(String, f64)>,
-    policy: &'static str,
+    policy: String,
 }
 
 /// Some seeds of one combination, which are computed, stored and resumed as a whole.
@@ -118,8 +121,23 @@ impl Plan {
     /// At most 1000 combinations are checked, spread evenly. If `keeps_invalid` is set, invalid
     /// combinations are kept and become failures.
     pub fn new(space: Space, keeps_invalid: bool) -> Result<Plan, Error> {
+        Plan::with_policies(space, keeps_invalid, Vec::new())
+    }
+
+    /// Creates a plan like [`Plan::new`]. The space may also name these policies, which are not
+    /// part of the simulator. A store must identify them by [`Space::modules`].
+    ///
+    /// # Errors
+    ///
+    /// The errors are those of [`Plan::new`].
+    pub fn with_policies(
+        space: Space,
+        keeps_invalid: bool,
+        own: Vec<&'static PolicySpec>,
+    ) -> Result<Plan, Error> {
         check_seeds(&space)?;
-        let mut plan = Plan { cells: cells(&space)?, space, chunk: 1, listed: Vec::new() };
+        let cells = cells(&space, &own)?;
+        let mut plan = Plan { cells, own, space, chunk: 1, listed: Vec::new() };
         let most = plan.space.seeds.most().saturating_mul(plan.cells.len() as u64);
         if most > MAX_RUNS {
             return Err(Error::Space(format!("expected at most {MAX_RUNS} runs, found {most}")));
@@ -222,7 +240,9 @@ impl Plan {
 
     fn expected_events(&self, cell: usize) -> Result<u64, Error> {
         let unit = self.job(Unit { cell, chunk: 0 });
-        unit.with_comparison(|comparison: &Comparison<'_>| comparison.expected_events())?
+        // The number depends on no policy, and the module of a store may be elsewhere.
+        let policy = self.policy(cell).unwrap_or(&ALL[0]);
+        unit.with_comparison(policy, |comparison: &Comparison<'_>| comparison.expected_events())?
             .map_err(|fault| Error::Space(fault.to_string()))
     }
 
@@ -246,11 +266,32 @@ impl Plan {
             machine: machines[*machine].clone(),
             workload: workloads[*workload].clone(),
             memory: memory.clone(),
-            policy: (*policy).to_owned(),
+            policy: policy.clone(),
             parameters: parameters.clone(),
             first,
             count,
         }
+    }
+
+    /// Returns the policy of a combination.
+    fn policy(&self, cell: usize) -> Result<&'static PolicySpec, Error> {
+        let name = &self.cells[cell].policy;
+        named(name, &self.own).map_err(|why| Error::Space(format!("policy {name}: {why}")))
+    }
+
+    /// Simulates a unit on the calling thread. Returns the bytes of its Parquet file.
+    ///
+    /// # Errors
+    ///
+    /// The errors are those of [`Job::compute`], and a missing module.
+    pub fn compute(&self, unit: Unit, control: &RunControl) -> Result<Vec<u8>, Error> {
+        Ok(table::to_parquet(&self.batch(unit, control)?))
+    }
+
+    /// Simulates a unit on the calling thread.
+    pub(crate) fn batch(&self, unit: Unit, control: &RunControl) -> Result<RecordBatch, Error> {
+        let columns = self.job(unit).columns(self.policy(unit.cell)?, control)?;
+        Ok(table::batch(columns))
     }
 
     /// Returns the name of a unit's file, below [`RUNS`] or [`FAILURES`] of the store. It has a
@@ -330,7 +371,7 @@ impl Plan {
             machine: machines[*machine].name.clone(),
             workload: workloads[*workload].name.clone(),
             parameters: parameters.iter().cloned().collect(),
-            policy: (*policy).to_owned(),
+            policy: policy.clone(),
             runs: values.len() as u64,
             ns_per_burst: all.as_ref().map(|all| all.iter().sum::<f64>() / all.len() as f64),
             half_interval_ns: all
@@ -368,7 +409,7 @@ impl Cell {
         parts.extend(grid.memory.as_ref().map(|memory| ("memory", memory.clone())));
         let values = self.parameters.iter().map(|(name, value)| (&**name, value.to_string()));
         parts.extend(values);
-        parts.push(("policy", self.policy.to_owned()));
+        parts.push(("policy", self.policy.clone()));
         let parts: Vec<String> = parts
             .iter()
             .map(|(key, value)| format!("{}={}", escaped(key), escaped(value)))
@@ -440,12 +481,13 @@ fn consecutive(list: &[u64], most: u64) -> Vec<(u64, u64)> {
 }
 
 /// Returns all combinations, without duplicates.
-fn cells(space: &Space) -> Result<Vec<Cell>, Error> {
+fn cells(space: &Space, own: &[&'static PolicySpec]) -> Result<Vec<Cell>, Error> {
+    expect_modules(&space.modules)?;
     expect_names(space.grids.iter().flat_map(|grid| &grid.machines), "machine")?;
     expect_names(space.grids.iter().flat_map(|grid| &grid.workloads), "workload")?;
     let mut all = Vec::new();
     for (number, grid) in space.grids.iter().enumerate() {
-        let policies = check(grid)?;
+        let policies = check(grid, space, own)?;
         let combinations = combinations(grid);
         let size = grid.machines.len() * grid.workloads.len() * combinations.len();
         if (size * policies.len()) as u64 > MAX_RUNS {
@@ -454,8 +496,8 @@ fn cells(space: &Space) -> Result<Vec<Cell>, Error> {
         for machine in 0..grid.machines.len() {
             for workload in 0..grid.workloads.len() {
                 for parameters in &combinations {
-                    all.extend(policies.iter().map(|&policy| {
-                        let parameters = parameters.clone();
+                    all.extend(policies.iter().map(|policy| {
+                        let (parameters, policy) = (parameters.clone(), policy.clone());
                         Cell { grid: number, machine, workload, parameters, policy }
                     }));
                 }
@@ -486,13 +528,14 @@ fn expect_names<'a>(all: impl Iterator<Item = &'a Named>, what: &str) -> Result<
 }
 
 /// Checks that a grid is valid, and returns its policies.
-fn check(grid: &Grid) -> Result<Vec<&'static str>, Error> {
+fn check(grid: &Grid, space: &Space, own: &[&'static PolicySpec]) -> Result<Vec<String>, Error> {
     let mut policies = Vec::new();
     for name in &grid.policies {
-        let found =
-            releases::named(name).map_err(|why| Error::Space(format!("policy {name}: {why}")))?;
-        if !policies.contains(&found.name) {
-            policies.push(found.name);
+        let is_module = space.modules.iter().any(|module| module.name == *name);
+        let found = if is_module { Ok(&**name) } else { named(name, own).map(|found| found.name) };
+        let found = found.map_err(|why| Error::Space(format!("policy {name}: {why}")))?;
+        if !policies.iter().any(|known| known == found) {
+            policies.push(found.to_owned());
         }
     }
     let machines = grid.machines.iter().map(job::machine).collect::<Result<Vec<_>, _>>()?;
@@ -503,6 +546,23 @@ fn check(grid: &Grid) -> Result<Vec<&'static str>, Error> {
         }
     }
     Ok(policies)
+}
+
+/// Returns a policy of these, or of the simulator.
+fn named(name: &str, own: &[&'static PolicySpec]) -> Result<&'static PolicySpec, String> {
+    let found = own.iter().find(|known| known.name == name).copied();
+    found.map_or_else(|| releases::named(name), Ok)
+}
+
+/// Checks that modules with the same name are equal.
+fn expect_modules(modules: &[ModuleHash]) -> Result<(), Error> {
+    for (at, module) in modules.iter().enumerate() {
+        if modules[..at].iter().any(|other| other.name == module.name && other != module) {
+            let why = format!("expected one module named {}, found two", module.name);
+            return Err(Error::Space(why));
+        }
+    }
+    Ok(())
 }
 
 fn try_parameters(machine: &Machine, workload: &Workload, grid: &Grid) -> Result<(), Error> {

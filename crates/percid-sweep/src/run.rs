@@ -24,10 +24,7 @@ pub fn run(plan: &Plan, control: &RunControl) -> Result<RecordBatch, Error> {
 /// Simulates the units of one cell. If seeds continue until the mean is known, each unit depends on
 /// the ones before.
 fn units(plan: &Plan, cell: usize, control: &RunControl) -> Result<Vec<RecordBatch>, Error> {
-    let compute = |chunk: u64| {
-        let columns = plan.job(Unit { cell, chunk }).columns(control)?;
-        Ok(table::batch(columns))
-    };
+    let compute = |chunk: u64| plan.batch(Unit { cell, chunk }, control);
     let chunks = plan.chunks_of_cell();
     if plan.space().seeds.until.is_none() {
         return (0..chunks).into_par_iter().map(compute).collect();

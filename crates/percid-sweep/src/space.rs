@@ -12,6 +12,20 @@ pub struct Space {
     pub grids: Vec<Grid>,
     /// The seeds of each combination.
     pub seeds: Seeds,
+    /// The WebAssembly modules among the policies, so that no store has runs of two modules with one
+    /// name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<ModuleHash>,
+}
+
+/// A policy that is a WebAssembly module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModuleHash {
+    /// The policy's name.
+    pub name: String,
+    /// SHA-256 of the module, in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// All combinations of machines, workloads, policies and parameters.
@@ -22,7 +36,7 @@ pub struct Grid {
     pub machines: Vec<Named>,
     /// The workloads.
     pub workloads: Vec<Named>,
-    /// Names of policies, or of kernel releases with a policy.
+    /// Names of policies, of kernel releases with a policy, or of modules.
     pub policies: Vec<String>,
     /// The kind of memory that bursts write to; the workload's if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Campaign, DESCRIPTION, Directory, Error, Grid, Job, Named, Plan, Seeds, Shard, Space, Until,
-    run, table,
+    Campaign, DESCRIPTION, Directory, Error, Grid, Job, ModuleHash, Named, Plan, Seeds, Shard,
+    Space, Until, run, table,
 };
 use percid_sim::run_control::RunControl;
 use percid_sim::workload::Workload;
@@ -35,6 +35,7 @@ fn space() -> Space {
     Space {
         grids: vec![grid(&["per-cpu", "percid-table"], &[("allowed", &[4.0, 8.0])])],
         seeds: Seeds { first: 1, count: 70, list: Vec::new(), until: None },
+        modules: Vec::new(),
     }
 }
 
@@ -186,6 +187,7 @@ fn grids_have_what_they_share_once_and_empty_where_they_lack_a_column() {
             grid(&["per-cpu"], &[("stay_ms", &[5.0])]),
         ],
         seeds: Seeds { first: 7, count: 1, list: Vec::new(), until: None },
+        modules: Vec::new(),
     };
     let plan = plan_of(space);
     assert_eq!(plan.cells(), 4, "per-cpu with allowed=8 is in two of them");
@@ -371,4 +373,45 @@ fn a_stopped_job_has_no_result() {
     let job = plan.job(plan.units().next().expect("a unit"));
     assert!(matches!(job.compute(&control), Err(Error::Stopped)));
     assert!(matches!(run(&plan, &control), Err(Error::Stopped)));
+}
+
+/// The policy `per-cpu` under another name, as a module has one.
+static MODULE: percid_sim::policies::PolicySpec = percid_sim::policies::PolicySpec {
+    name: "mine.wasm",
+    about: "a module",
+    create: &|topology| (percid_sim::policies::find("per-cpu").expect("a policy").create)(topology),
+};
+
+/// A small sweep of a module with this hash.
+fn with_module(sha256: &str) -> Space {
+    Space {
+        grids: vec![grid(&["per-cpu", "mine.wasm"], &[])],
+        seeds: Seeds { count: 2, ..space().seeds },
+        modules: vec![ModuleHash { name: "mine.wasm".to_owned(), sha256: sha256.to_owned() }],
+    }
+}
+
+#[test]
+fn a_sweep_of_a_module_continues_with_the_same_module_only() {
+    let plan = Plan::with_policies(with_module("aa"), false, vec![&MODULE]).expect("a good space");
+    for unit in plan.units() {
+        plan.compute(unit, &RunControl::default()).expect("it can be computed");
+    }
+    assert!(plan.expect_same(&plan.description()).is_ok());
+    let other = Plan::with_policies(with_module("bb"), false, vec![&MODULE]).expect("a good space");
+    let refused = other.expect_same(&plan.description()).expect_err("another module").to_string();
+    assert!(refused.contains(r#"modules[0].sha256 is "aa", expected "bb""#), "{refused}");
+    // Without the module, runs that are there can be merged, and no others computed.
+    let described = Plan::described_by(&plan.description()).expect("its own description");
+    assert_eq!(described.description(), plan.description());
+    let unit = described.units().last().expect("a unit");
+    let missing = described.compute(unit, &RunControl::default()).expect_err("no module");
+    assert!(missing.to_string().contains("policy mine.wasm"), "{missing}");
+}
+
+#[test]
+fn two_modules_with_one_name_are_refused() {
+    let mut twice = with_module("aa");
+    twice.modules.extend(with_module("bb").modules);
+    assert!(refused(twice).contains("expected one module named mine.wasm"));
 }

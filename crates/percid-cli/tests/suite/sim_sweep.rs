@@ -208,4 +208,42 @@ mod built_in {
         let why = list(&found, "failures")[0]["why"].as_str().expect("why");
         assert!(why.contains("expected"), "{why}");
     }
+
+    /// A module whose `percid_id(cpu, thread)` returns the CPU. The version is a field that the
+    /// module does not use.
+    #[cfg(feature = "wasm")]
+    fn module(version: u8) -> Vec<u8> {
+        let mut module = b"\0asm\x01\0\0\0\x01\x07\x01\x60\x02\x7f\x7f\x01\x7f\x03\x02\x01\0\
+            \x07\x0d\x01\x09percid_id\0\0\x0a\x06\x01\x04\0\x20\0\x0b"
+            .to_vec();
+        module.extend([0, 3, 1, b'v', version]);
+        module
+    }
+
+    #[cfg(feature = "wasm")]
+    #[test]
+    fn a_module_is_swept_and_a_store_with_another_one_is_refused() {
+        let folder = folder("module");
+        fs::create_dir_all(folder.join("other")).expect("a folder");
+        let [own, other] = ["ids.wasm", "other/ids.wasm"].map(|path| folder.join(path));
+        fs::write(&own, module(1)).expect("a file");
+        fs::write(&other, module(2)).expect("a file");
+        let store = folder.join("store");
+        let of = |module: &Path, seeds: u32| {
+            let space = "--machine cascade-lake --set duration_ms=20 --set allowed=4";
+            let policies = format!("--policy {},per-cpu", module.display());
+            bounded(&mut sweep(&store, &format!("{space} {policies} --seeds {seeds} --json")))
+        };
+        let swept = document(&of(&own, 3));
+        let rows = swept["rows"].as_array().expect("rows");
+        let value = |row: &Value| row["ns_per_burst"].clone();
+        assert_eq!((&rows[0]["policy"], rows.len()), (&Value::from("ids.wasm"), 2));
+        assert_eq!(value(&rows[0]), value(&rows[1]), "CPU numbers, as per-cpu");
+        assert_eq!(document(&of(&own, 3))["runs"]["computed"], 0, "it resumes");
+        let said = refused(&of(&other, 3));
+        assert!(said.contains("modules[0].sha256 is "), "{said}");
+        // The runs of the store can be merged without the module.
+        let merged = json(&format!("sim sweep --store {} --merge --json", store.display()));
+        assert_eq!(merged["rows"], swept["rows"]);
+    }
 }

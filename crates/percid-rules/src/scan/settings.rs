@@ -132,7 +132,7 @@ impl Settings {
     }
 
     /// Returns the memory that a pass may inspect, in bytes.
-    pub(super) fn look_size(&self) -> u64 {
+    pub fn look_size(&self) -> u64 {
         self.scan_size * LOOK
     }
 

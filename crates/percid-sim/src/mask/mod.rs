@@ -29,6 +29,8 @@
 //! the lookups of discarded translations). A CPU also pays it within an address space if its bit is
 //! clear, because it has missed a flush.
 //!
+//! Other policies implement [`BitPolicy`]. The simulation checks the contract of every policy.
+//!
 //! *Leaving*: a CPU that is idle, or runs a kernel thread, keeps its bit until a CPU flushes
 //! translations. The flush makes it clear its bit, which it sets again when it returns. In the
 //! published run, nothing else moves the line if bits are tested first.
@@ -46,6 +48,7 @@
 //! the line among all lines.
 
 pub mod comparison;
+mod contract;
 mod inputs;
 mod left_out;
 mod line;
@@ -57,6 +60,7 @@ mod ready;
 mod simulation;
 mod workload;
 
+pub use contract::{MaskStep, MaskViolation};
 pub use inputs::MaskInputs;
 pub use left_out::left_out;
 pub use line::Source;
@@ -65,6 +69,6 @@ pub use paper::{Assumption, Paper, PaperFigures, PublishedRow, figures, paper, s
 pub use parameters::{
     Arbitration, PUBLISHED_MACHINE, PUBLISHED_WORKLOAD, Parameters, numbers, set,
 };
-pub use policy::{Cycles, MaskPolicy};
+pub use policy::{BitPolicy, Cycles, Join, MaskPolicy};
 pub use simulation::simulate;
 pub use workload::{Known, NUMBERS, Spread, Workload};

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::line::Grant;
 use super::line::Source;
 use super::parameters::Parameters;
-use super::policy::{Cycles, MaskPolicy};
+use super::policy::Cycles;
 
 /// Minimum latency of a sampled load, in cycles: the usual threshold of `perf mem` and `perf c2c`.
 const SAMPLE_THRESHOLD: Cycles = 30;
@@ -14,8 +14,8 @@ const SAMPLE_THRESHOLD: Cycles = 30;
 /// mask. They are `None` if there was no access of the kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// The policy of the simulation.
-    pub policy: MaskPolicy,
+    /// The policy's name.
+    pub policy: String,
     /// Number of CPUs that ran the program.
     pub cpus: u32,
     /// Measured simulated time, in seconds.
@@ -154,17 +154,12 @@ impl Counters {
         self.sources[grant.source as usize] += 1;
     }
 
-    pub(super) fn outcome(
-        &self,
-        parameters: &Parameters,
-        policy: MaskPolicy,
-        now: Cycles,
-    ) -> Outcome {
+    pub(super) fn outcome(&self, parameters: &Parameters, policy: &str, now: Cycles) -> Outcome {
         let cycles = (now - self.since) as f64;
         let seconds = cycles / (parameters.clock_ghz * 1e9);
         let cpus = parameters.topology.cpus();
         Outcome {
-            policy,
+            policy: policy.to_owned(),
             cpus,
             seconds,
             turns: self.turns,

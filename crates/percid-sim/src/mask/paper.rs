@@ -133,7 +133,17 @@ pub fn figures(parameters: &Parameters, seed: u64) -> PaperFigures {
 
 fn run(parameters: &Parameters, policy: MaskPolicy, seed: u64) -> Outcome {
     let never = AtomicBool::new(false);
-    simulate(parameters, policy, seed, &never).expect("nobody stops it")
+    watched(parameters, policy, seed, &never).expect("nobody stops it")
+}
+
+/// Simulates a policy of Linux; returns `None` if it is stopped.
+fn watched(
+    parameters: &Parameters,
+    policy: MaskPolicy,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Option<Outcome> {
+    simulate(parameters, &policy, seed, stop).expect("the policies of Linux keep their contract")
 }
 
 type Latency = fn(&Outcome) -> Option<f64>;
@@ -162,7 +172,7 @@ impl Runs {
     ) -> Option<Runs> {
         let mut random = Random::new(seed);
         let mut runs = |policy| {
-            (0..count).map(|_| simulate(parameters, policy, random.below(u64::MAX), stop)).collect()
+            (0..count).map(|_| watched(parameters, policy, random.below(u64::MAX), stop)).collect()
         };
         let before: Option<Vec<Outcome>> = runs(MaskPolicy::SetAlways);
         let after: Option<Vec<Outcome>> = runs(after);

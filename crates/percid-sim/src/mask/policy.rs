@@ -5,6 +5,80 @@ use serde::Serialize;
 /// A time or a duration in clock cycles of the modelled machine.
 pub type Cycles = u64;
 
+/// The handling of the CPU's bit in the mask of the address space that it switches to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// Sets the bit by a locked instruction.
+    Set,
+    /// Reads the bit, and sets it if it is clear.
+    Test,
+    /// Leaves the bit as it is, without an access to the mask.
+    Keep,
+}
+
+/// A policy for a CPU's bit in the masks of address spaces: the decisions that
+/// [`simulate`](super::simulate) makes by it. Those of Linux are in [`MaskPolicy`].
+///
+/// # Contract
+///
+/// The simulation ends with a [`MaskViolation`](super::MaskViolation) if a policy breaks this: a
+/// CPU that runs a thread of an address space has its bit set in the mask of the address space.
+/// Otherwise, a flush would skip the CPU, which would use translations that are no longer valid.
+///
+/// # Examples
+///
+/// This policy breaks its contract, because a flush clears the bits of CPUs that idle:
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+///
+/// use percid_sim::mask::{BitPolicy, Join, Parameters, simulate};
+///
+/// struct SetsAcrossOnly;
+///
+/// impl BitPolicy for SetsAcrossOnly {
+///     fn name(&self) -> &str {
+///         "sets-across-only"
+///     }
+///     fn join(&self, across: bool) -> Join {
+///         if across { Join::Set } else { Join::Keep }
+///     }
+///     fn clears_on_leaving(&self) -> bool {
+///         true
+///     }
+/// }
+///
+/// let parameters = Parameters { turns_per_cpu: 20, ..Parameters::default() };
+/// let broken = simulate(&parameters, &SetsAcrossOnly, 1, &AtomicBool::new(false));
+/// let violation = broken.expect_err("a CPU without its bit").to_string();
+/// assert!(violation.contains("and its bit is clear, after a switch"), "{violation}");
+/// ```
+pub trait BitPolicy: Sync {
+    /// Returns the name, for tables and errors.
+    fn name(&self) -> &str;
+
+    /// Returns the handling of the bit at a switch. `across` is `true` if the page tables of
+    /// another address space are loaded.
+    fn join(&self, across: bool) -> Join;
+
+    /// Returns `true` if a CPU clears its bit in the mask of the address space that it leaves for
+    /// another one.
+    fn clears_on_leaving(&self) -> bool;
+
+    /// Returns `true` if a flush requires the members that do not run the address space to clear
+    /// their bits. `elapsed` is the time since the last such flush of this mask; `interval` is that
+    /// of [`Parameters::trim_interval_ms`](super::Parameters::trim_interval_ms).
+    fn trims(&self, _elapsed: Option<Cycles>, _interval: Cycles) -> bool {
+        true
+    }
+
+    /// Returns `true` if a CPU clears its bit when such a flush interrupts it. `runs` is `true` if
+    /// it runs a thread of the address space again, or switches to one.
+    fn clears_on_interrupt(&self, runs: bool) -> bool {
+        !runs
+    }
+}
+
 /// The handling of a CPU's bit.
 ///
 /// Linux 3.11 and before, and 3.12 to 6.13, are the versions before and after the published change.
@@ -70,19 +144,32 @@ impl MaskPolicy {
             }
         }
     }
+}
 
-    /// Returns `true` if the bit is tested before it is set. `across` is `true` if the page tables
-    /// of another address space are loaded.
-    pub(super) fn tests(self, across: bool) -> bool {
+impl BitPolicy for MaskPolicy {
+    fn name(&self) -> &str {
+        MaskPolicy::name(*self)
+    }
+
+    fn join(&self, across: bool) -> Join {
         match self {
-            MaskPolicy::SetAlways => false,
-            MaskPolicy::TestFirst => !across,
-            MaskPolicy::TestEverywhere | MaskPolicy::LeaveLazily | MaskPolicy::TrimRarely => true,
+            MaskPolicy::SetAlways => Join::Set,
+            MaskPolicy::TestFirst if across => Join::Set,
+            MaskPolicy::TestFirst
+            | MaskPolicy::TestEverywhere
+            | MaskPolicy::LeaveLazily
+            | MaskPolicy::TrimRarely => Join::Test,
         }
     }
 
-    /// Returns `true` if a CPU clears its bit when it switches to another address space.
-    pub(super) fn clears_on_leaving(self) -> bool {
+    fn clears_on_leaving(&self) -> bool {
         !matches!(self, MaskPolicy::LeaveLazily | MaskPolicy::TrimRarely)
+    }
+
+    fn trims(&self, elapsed: Option<Cycles>, interval: Cycles) -> bool {
+        match (self, elapsed) {
+            (MaskPolicy::TrimRarely, Some(elapsed)) => elapsed >= interval,
+            _ => true,
+        }
     }
 }

@@ -5,10 +5,11 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::contract::{MaskStep, MaskViolation};
 use super::line::{Access, Grant, Line};
 use super::outcome::{Counters, Outcome};
 use super::parameters::Parameters;
-use super::policy::{Cycles, MaskPolicy};
+use super::policy::{BitPolicy, Cycles, Join};
 use super::ready::{Ready, Space, Thread};
 use super::workload::Spread;
 use crate::random::Random;
@@ -16,12 +17,16 @@ use crate::topology::{Cpu, Topology};
 
 /// Runs the program on the machine and measures it, in about half a microsecond per turn. Returns
 /// `None` if it was stopped.
+///
+/// # Errors
+///
+/// Returns the violation if the policy breaks its [contract](BitPolicy#contract).
 pub fn simulate(
     parameters: &Parameters,
-    policy: MaskPolicy,
+    policy: &dyn BitPolicy,
     seed: u64,
     stop: &AtomicBool,
-) -> Option<Outcome> {
+) -> Result<Option<Outcome>, MaskViolation> {
     let mut simulation = Simulation::new(parameters, policy, seed, stop);
     let measured = u64::from(parameters.turns_per_cpu) * u64::from(parameters.topology.cpus());
     simulation.run(measured / 5);
@@ -29,8 +34,11 @@ pub fn simulate(
     simulation.counters = Counters::since(simulation.now);
     simulation.run(measured);
     simulation.settle_all();
-    let outcome = simulation.counters.outcome(parameters, policy, simulation.now);
-    (!stop.load(Relaxed)).then_some(outcome)
+    if let Some(violation) = simulation.violation {
+        return Err(violation);
+    }
+    let outcome = simulation.counters.outcome(parameters, policy.name(), simulation.now);
+    Ok((!stop.load(Relaxed)).then_some(outcome))
 }
 
 /// The activity of a CPU.
@@ -113,6 +121,8 @@ struct CpuState {
     thread: Option<Thread>,
     /// The address space that this switch leaves, if the CPU must clear its bit there.
     leaving: Option<Space>,
+    /// The handling of its bit at the last switch, and `true` if that was a switch across.
+    joined: (Join, bool),
     /// Masks in which flushes require the CPU to clear its bit.
     interrupts: VecDeque<Space>,
     resume: Resume,
@@ -163,7 +173,7 @@ enum Event {
 
 struct Simulation<'a> {
     parameters: &'a Parameters,
-    policy: MaskPolicy,
+    policy: &'a dyn BitPolicy,
     stop: &'a AtomicBool,
     random: Random,
     siblings: Vec<Vec<Cpu>>,
@@ -178,6 +188,8 @@ struct Simulation<'a> {
     scheduled: u64,
     now: Cycles,
     counters: Counters,
+    /// The first breach of the policy's contract, which ends the simulation.
+    violation: Option<MaskViolation>,
 }
 
 impl<'a> Simulation<'a> {
@@ -185,7 +197,7 @@ impl<'a> Simulation<'a> {
     /// a member of its mask.
     fn new(
         parameters: &'a Parameters,
-        policy: MaskPolicy,
+        policy: &'a dyn BitPolicy,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Simulation<'a> {
@@ -200,6 +212,7 @@ impl<'a> Simulation<'a> {
             loaded: cpu % spaces,
             thread: None,
             leaving: None,
+            joined: (Join::Set, true),
             interrupts: VecDeque::new(),
             resume: Resume::Idle,
             remaining: 0.0,
@@ -225,6 +238,7 @@ impl<'a> Simulation<'a> {
             scheduled: 0,
             now: 0,
             counters: Counters::default(),
+            violation: None,
         };
         for thread in 0..threads {
             simulation.start(thread);
@@ -250,11 +264,12 @@ impl<'a> Simulation<'a> {
         thread % self.parameters.processes
     }
 
-    /// Simulates this many turns, unless it is stopped. Events never run out: every thread runs,
+    /// Simulates this many turns, unless it is stopped or the policy breaks its contract. Events never run out: every thread runs,
     /// sleeps or is in a queue whose head has an event.
     fn run(&mut self, turns: u64) {
         let end = self.counters.turns + turns;
-        while self.counters.turns < end && !self.stop.load(Relaxed) {
+        let goes_on = |it: &Self| it.violation.is_none() && !it.stop.load(Relaxed);
+        while self.counters.turns < end && goes_on(self) {
             let Some(Reverse((time, _, event))) = self.events.pop() else { return };
             self.now = time;
             match event {
@@ -391,10 +406,12 @@ impl<'a> Simulation<'a> {
         let across = self.state(cpu).loaded != space;
         self.counters.switches += 1;
         self.counters.switches_across += u64::from(across);
-        if self.policy.tests(across) {
-            self.access(cpu, Activity::Test, space, Access::Load);
-        } else {
-            self.access(cpu, Activity::Set, space, Access::Modify);
+        let join = self.policy.join(across);
+        self.state(cpu).joined = (join, across);
+        match join {
+            Join::Test => self.access(cpu, Activity::Test, space, Access::Load),
+            Join::Set => self.access(cpu, Activity::Set, space, Access::Modify),
+            Join::Keep => self.joined(cpu, space, true),
         }
     }
 
@@ -429,7 +446,7 @@ impl<'a> Simulation<'a> {
 
     fn work(&mut self, cpu: Cpu) {
         let loaded = self.state(cpu).loaded;
-        debug_assert!(self.is_member(cpu, loaded), "a flush would skip CPU {cpu}");
+        self.expect_member(cpu, loaded);
         let mean = self.parameters.cycles_of_us(self.parameters.work_us);
         let work = match self.parameters.work_spread {
             Spread::Exponential => self.random.exponential(mean),
@@ -442,6 +459,28 @@ impl<'a> Simulation<'a> {
     fn rest(&mut self, cpu: Cpu, activity: Activity) {
         self.begin(cpu, activity, 0.0);
         self.answer(cpu);
+    }
+
+    /// Checks the contract for a CPU that runs a thread of this address space.
+    #[inline]
+    fn expect_member(&mut self, cpu: Cpu, space: Space) {
+        if !self.is_member(cpu, space) {
+            self.violated(cpu, space);
+        }
+    }
+
+    /// Ends the simulation after this event. The first violation counts.
+    #[cold]
+    fn violated(&mut self, cpu: Cpu, space: Space) {
+        let CpuState { joined: (join, across), thread, .. } = *self.state(cpu);
+        self.violation.get_or_insert_with(|| MaskViolation {
+            policy: self.policy.name().to_owned(),
+            at: self.now,
+            cpu,
+            thread: thread.unwrap_or_default(),
+            space,
+            step: MaskStep::of(across, join),
+        });
     }
 
     fn is_member(&self, cpu: Cpu, space: Space) -> bool {
@@ -477,10 +516,8 @@ impl<'a> Simulation<'a> {
 
     fn may_trim(&self, space: Space) -> bool {
         let interval = self.parameters.cycles(self.parameters.trim_interval_ms * 1e6);
-        match (self.policy, self.masks[space as usize].trimmed) {
-            (MaskPolicy::TrimRarely, Some(trimmed)) => self.now - trimmed >= interval,
-            _ => true,
-        }
+        let elapsed = self.masks[space as usize].trimmed.map(|trimmed| self.now - trimmed);
+        self.policy.trims(elapsed, interval)
     }
 
     /// Executes the pending interrupts of flushes, if interrupts are on.
@@ -490,7 +527,8 @@ impl<'a> Simulation<'a> {
         }
         while let Some(space) = self.state(cpu).interrupts.pop_front() {
             // Since the flush, the CPU may have left the mask, or may run the address space again.
-            if self.is_member(cpu, space) && !self.runs(cpu, space) {
+            let clears = self.policy.clears_on_interrupt(self.runs(cpu, space));
+            if self.is_member(cpu, space) && clears {
                 self.settle(cpu);
                 let state = self.state(cpu);
                 state.resume = match state.activity {
@@ -508,6 +546,8 @@ impl<'a> Simulation<'a> {
         let CpuState { resume, thread, .. } = *self.state(cpu);
         match (resume, thread) {
             (Resume::Work(remaining), _) => {
+                let loaded = self.state(cpu).loaded;
+                self.expect_member(cpu, loaded);
                 self.begin(cpu, Activity::Work, remaining);
                 self.answer(cpu);
             }
@@ -623,13 +663,14 @@ fn siblings(topology: &Topology) -> Vec<Vec<Cpu>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Arbitration, Source};
+    use super::super::{Arbitration, MaskPolicy, Source};
     use super::*;
 
     fn run(policy: MaskPolicy, change: impl FnOnce(&mut Parameters)) -> Outcome {
         let mut parameters = Parameters { turns_per_cpu: 300, ..Parameters::default() };
         change(&mut parameters);
-        simulate(&parameters, policy, 1, &AtomicBool::new(false)).expect("nobody stops it")
+        let outcome = simulate(&parameters, &policy, 1, &AtomicBool::new(false));
+        outcome.expect("the contract is kept").expect("nobody stops it")
     }
 
     fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
@@ -862,11 +903,15 @@ mod tests {
     fn the_same_seed_gives_the_same_outcome() {
         let parameters = Parameters { turns_per_cpu: 50, ..Parameters::default() };
         let never = AtomicBool::new(false);
-        let outcome = |seed| simulate(&parameters, MaskPolicy::TestFirst, seed, &never);
+        let outcome = |seed| {
+            let outcome = simulate(&parameters, &MaskPolicy::TestFirst, seed, &never);
+            outcome.expect("the contract is kept")
+        };
         assert!(outcome(1).is_some());
         assert_eq!(outcome(1), outcome(1));
         assert_ne!(outcome(1), outcome(2));
-        assert_eq!(simulate(&parameters, MaskPolicy::TestFirst, 1, &AtomicBool::new(true)), None);
+        let stopped = simulate(&parameters, &MaskPolicy::TestFirst, 1, &AtomicBool::new(true));
+        assert_eq!(stopped, Ok(None));
     }
 
     #[test]
@@ -887,8 +932,8 @@ mod tests {
         let (_, workload) = super::super::parameters::published();
         let parameters = Parameters::from_machine(&machine, &workload).expect("as many CPUs");
         let parameters = Parameters { turns_per_cpu: 20, ..parameters };
-        let outcome = simulate(&parameters, MaskPolicy::SetAlways, 1, &AtomicBool::new(false));
-        let sources = outcome.expect("nobody stops it").sources;
+        let outcome = simulate(&parameters, &MaskPolicy::SetAlways, 1, &AtomicBool::new(false));
+        let sources = outcome.expect("the contract is kept").expect("nobody stops it").sources;
         let count = |of: Source| sources.iter().find(|(source, _)| *source == of).map(|it| it.1);
         assert!(count(Source::ModifiedInSocket) > count(Source::ModifiedInCache), "{sources:?}");
         assert!(count(Source::ModifiedInMachine) > count(Source::ModifiedInSocket), "{sources:?}");

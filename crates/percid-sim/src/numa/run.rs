@@ -5,12 +5,14 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Effects, HUGE_PAGE, Rules, Scan, Scanner, Settings, SkipReason};
+use percid_rules::scan::{Effects, HUGE_PAGE, Rules, Scanner, Settings, SkipReason};
 
+use super::contract::{Contract, ScanBreach, ScanViolation};
 use super::locality::{Locality, Toucher};
 use super::outcome::{Counts, Outcome, Second};
 use super::pages::{Node, Pages};
 use super::parameters::Parameters;
+use super::scan_policy::{KernelScan, ScanPolicy};
 use super::setup::Setup;
 use super::thread::{Fault, Thread};
 use super::tiers;
@@ -41,14 +43,16 @@ enum Event {
     Second,
 }
 
-struct Run<'a> {
+struct Run<'a, S> {
     settings: Settings,
-    rules: &'a Rules,
     setup: &'a Setup,
     random: Random,
     now: Ns,
     events: BinaryHeap<Reverse<(Ns, Event)>>,
-    scan: Scan,
+    scan: S,
+    contract: Contract,
+    /// The first breach of the scan's contract, which ends the run.
+    violation: Option<ScanViolation>,
     /// Start address of each region, in ascending order.
     starts: Vec<u64>,
     uses: Vec<Used>,
@@ -83,14 +87,30 @@ enum Progress {
 /// Simulates the process with this number, with or without memory tiers. The same arguments give
 /// the same outcome.
 pub fn process(setup: &Setup, rules: &Rules, tiers: bool, number: u32, seed: u64) -> Outcome {
-    let mut run = Run::new(setup, rules, tiers, number, seed);
-    run.begin();
-    run.all();
-    run.outcome
+    let outcome = process_by(setup, KernelScan::new(rules), tiers, number, seed);
+    outcome.expect("the rules of Linux keep the contract")
 }
 
-impl<'a> Run<'a> {
-    fn new(setup: &'a Setup, rules: &'a Rules, tiers: bool, number: u32, seed: u64) -> Run<'a> {
+/// Simulates like [`process`], by any scan.
+///
+/// # Errors
+///
+/// Returns the violation if the scan breaks its [contract](ScanPolicy#contract).
+pub fn process_by(
+    setup: &Setup,
+    scan: impl ScanPolicy,
+    tiers: bool,
+    number: u32,
+    seed: u64,
+) -> Result<Outcome, ScanViolation> {
+    let mut run = Run::new(setup, scan, tiers, number, seed);
+    run.begin();
+    run.all();
+    run.violation.map_or(Ok(run.outcome), Err)
+}
+
+impl<'a, S: ScanPolicy> Run<'a, S> {
+    fn new(setup: &'a Setup, mut scan: S, tiers: bool, number: u32, seed: u64) -> Run<'a, S> {
         let Setup { workload, system, parameters, .. } = setup;
         let settings = setup.scan;
         let placement = || tiers::Placement::new(setup.tiers, &settings, system);
@@ -106,16 +126,17 @@ impl<'a> Run<'a> {
         let resident = parts.iter().map(|part| part.resident * PAGE).sum();
         let uses = parts.iter().map(|part| part.used).collect();
         let starts = parts.iter().map(|part| part.range.start).collect();
-        let mut scan = Scan::new();
-        scan.remap(parts.into_iter().map(|Part { range, traits, .. }| (range, traits)));
+        let ranges = parts.iter().map(|part| part.range.clone()).collect();
+        scan.map(parts.into_iter().map(|Part { range, traits, .. }| (range, traits)).collect());
         Run {
             settings,
-            rules,
             setup,
             random,
             now: 0,
             events: BinaryHeap::new(),
             scan,
+            contract: Contract::new(ranges, &settings),
+            violation: None,
             starts,
             uses,
             next_scan: None,
@@ -151,7 +172,8 @@ impl<'a> Run<'a> {
     }
 
     fn all(&mut self) {
-        while let Some(Reverse((time, event))) = self.events.pop() {
+        while self.violation.is_none() {
+            let Some(Reverse((time, event))) = self.events.pop() else { break };
             match self.advance(time) {
                 Progress::Within => {
                     self.now = time;
@@ -307,10 +329,14 @@ impl<'a> Run<'a> {
         let scanner = Scanner { thread: id, balances: balancing, threads };
         let (pages, counts, now) = (&mut self.pages, &mut self.outcome.counts, self.now);
         let mut effects = Armed { starts: &self.starts, pages, counts, now, steps: 0 };
-        let now = Duration::from_nanos(now);
-        self.scan.pass(scanner, now, &self.settings, self.rules, &mut effects);
+        let (now, scan, settings) = (Duration::from_nanos(now), &mut self.scan, &self.settings);
+        let pass = |checked: &mut dyn Effects| scan.pass(scanner, now, settings, checked);
+        let made = self.contract.pass(&mut effects, pass);
         let decisions = effects.steps;
         self.outcome.counts.passes += 1;
+        if let Err(breach) = made.and_then(|()| self.contract.passed(self.scan.sequence())) {
+            self.violated(id, breach);
+        }
         let armed = std::mem::take(&mut self.pages.armed);
         let steps = decisions + armed.len();
         for (region, page) in armed {
@@ -320,6 +346,13 @@ impl<'a> Run<'a> {
         self.outcome.counts.scan_ns += took;
         self.demote();
         took
+    }
+
+    /// Ends the run after this event.
+    #[cold]
+    fn violated(&mut self, thread: u32, breach: ScanBreach) {
+        let (at, pass) = (self.now, self.outcome.counts.passes);
+        self.violation = Some(ScanViolation { at, pass, thread, breach });
     }
 
     /// Demotes pages that have been armed for long to nodes without CPUs.
@@ -363,7 +396,7 @@ impl<'a> Run<'a> {
         let thread = &self.threads[n as usize];
         let page = &mut self.pages.regions[region][index];
         page.armed = false;
-        self.scan.used_by(self.starts[region], 1 << self.rules.width.bit(thread.id));
+        self.scan.used(self.starts[region], thread.id);
         let (pages, home, here) = (page.pages, page.node, thread.node);
         let last = page.last.replace((n, here));
         let local = home == here;

@@ -28,6 +28,10 @@ whole or not at all. The result has the same bytes on every machine and in every
 Columns are those of `percid sim run --csv`: of a single run each, with its seed; machine
 and workload are the names that were asked for.
 
+A policy is a name or, in a percid that is built with the feature wasm, the file of a
+WebAssembly module, which ends in .wasm. The store has its SHA-256: a sweep of another
+module is another sweep.
+
 --shard 2/8 simulates the second of eight shares of the runs, for Slurm's arrays, GNU
 parallel and the like: all write to the same store, or each to one of its own. When all are
 over, --merge writes the table; --from brings in what is in other stores of the same sweep.
@@ -66,7 +70,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "WORKLOADS", value_delimiter = ',', default_value = "container")]
     pub(crate) workload: Vec<String>,
 
-    /// Policies, separated by commas, or `all`
+    /// Policies or WebAssembly modules, separated by commas, or `all`
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', default_value = "all")]
     pub(crate) policy: Vec<String>,
 

@@ -71,7 +71,7 @@ fn ways_table(ways: &[Outcome]) -> Table {
     let mut table = Table::new(columns, 1);
     for way in ways {
         table.row([
-            way.policy.name().to_owned(),
+            way.policy.clone(),
             optional(way.miss_latency),
             optional(way.latency),
             optional(way.across_latency),
@@ -268,7 +268,7 @@ fn figure_row(row: &mask::PublishedRow) -> [Cell; 5] {
 
 /// Returns the smallest and the largest throughput, and their policies.
 fn throughputs(ways: &[Outcome]) -> String {
-    let figures = ways.iter().map(|way| (way.policy.name().to_owned(), way.throughput));
+    let figures = ways.iter().map(|way| (way.policy.clone(), way.throughput));
     span::sentence("Throughput", " CPUs", figures).unwrap_or_default()
 }
 

@@ -123,7 +123,7 @@ impl Work<'_> {
 
     fn compute(&self, unit: Unit, control: &RunControl) -> Result<(), Error> {
         let name = self.plan.name(unit);
-        match self.plan.job(unit).compute(control) {
+        match self.plan.compute(unit, control) {
             Ok(bytes) => {
                 self.store.write_runs(&name, &bytes)?;
                 lock(&self.campaign).done(unit, Some(bytes))?;
