@@ -136,7 +136,7 @@ fn coinciding() -> Lines {
 
 fn strips() -> Strips {
     let mut strips = Strips::new(Axis::new("run"), Axis::new("bit"), "threads");
-    strips.group("one").row("computed", (0..64).map(|bit| u32::from(bit < 4 || bit > 60)));
+    strips.group("one").row("computed", (0..64).map(|bit| u32::from(!(4..=60).contains(&bit))));
     strips.row("published", (0..64).map(|bit| [0, 1, 2][(bit / 13) % 3]));
     strips.group(HOSTILE[0]).row("published", (0..64).map(|bit| (bit / 20) as u32 * 2 + 1));
     strips
