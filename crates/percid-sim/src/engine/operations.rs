@@ -19,12 +19,18 @@ use crate::workload::{GroupIndex, Memory, Op, Program, Spread};
 /// Maximum number of processes: Linux' default for the largest process ID.
 const MAX_PROCESSES: usize = 32_768;
 
+/// Duration of a wait while computing: far longer than any simulation, and no overflow if added to
+/// a time.
+const UNTIL_OPENED: Ns = Ns::MAX / 4;
+
 /// The state of a thread after an operation.
 enum Then {
     /// It continues with the next operation at once.
     GoesOn,
     /// It is busy with this operation for a time.
     IsBusy(Ns),
+    /// It is busy until another thread ends this operation.
+    Spins,
     /// It blocks.
     Blocks,
     /// It ends.
@@ -84,6 +90,7 @@ impl<'a> Simulation<'a> {
                     let time = time + self.computing_after(thread, ops);
                     return self.occupy(cpu, time.max(1));
                 }
+                Then::Spins => return self.occupy(cpu, UNTIL_OPENED),
                 Then::Blocks => {
                     self.threads[thread].state = RunState::Blocked;
                     return self.leave(cpu);
@@ -140,7 +147,9 @@ impl<'a> Simulation<'a> {
             }
             // `step` has already executed the loop operations.
             Op::Repeat { .. } | Op::Again { .. } => Then::GoesOn,
-            Op::Barrier => self.barrier(thread),
+            Op::Timer { after, jitter, by_place } => self.timer(thread, after, jitter, by_place),
+            Op::Barrier => self.barrier(thread, Then::Blocks),
+            Op::SpinBarrier => self.barrier(thread, Then::Spins),
             Op::Turn { after, jitter } => self.turn(thread, after, jitter),
             Op::EndTurn => {
                 self.end_turn(thread);
@@ -283,21 +292,57 @@ impl<'a> Simulation<'a> {
         self.processes[state.process].together(state.group)
     }
 
-    fn barrier(&mut self, thread: ThreadIndex) -> Then {
+    /// Lets a thread sleep until a timer expires.
+    fn timer(&mut self, thread: ThreadIndex, after: Ns, jitter: Ns, by_place: bool) -> Then {
+        let place = if by_place { self.place_of(thread) } else { 1 };
+        if place == 0 {
+            return Then::GoesOn;
+        }
+        let time = after.saturating_mul(place) + self.random.below(jitter + 1);
+        self.set_alarm(thread, self.now.saturating_add(time.max(1)));
+        Then::Blocks
+    }
+
+    /// Returns a thread's place in the order of its group. The first request shuffles the threads of
+    /// the group; later ones come last.
+    fn place_of(&mut self, thread: ThreadIndex) -> u64 {
+        if self.together(thread).order.is_empty() {
+            let mut members = self.group_of(thread);
+            self.random.shuffle(&mut members);
+            self.together(thread).order = members;
+        }
+        let order = &mut self.together(thread).order;
+        let place = order.iter().position(|&other| other == thread);
+        place.unwrap_or_else(|| {
+            order.push(thread);
+            order.len() - 1
+        }) as u64
+    }
+
+    /// Lets a thread wait at the barrier of its group, in the state `waits`, or opens it.
+    fn barrier(&mut self, thread: ThreadIndex, waits: Then) -> Then {
         let together = self.together(thread);
         together.at_barrier.push(thread);
         if (together.at_barrier.len() as u32) < together.living {
-            return Then::Blocks;
+            return waits;
         }
         together.at_barrier.pop();
         self.open_barrier(thread);
         Then::GoesOn
     }
 
-    /// Wakes all threads that wait at the barrier of a thread's group.
+    /// Lets all threads that wait at the barrier of a thread's group continue.
     fn open_barrier(&mut self, thread: ThreadIndex) {
         for waiting in std::mem::take(&mut self.together(thread).at_barrier) {
-            self.set_alarm(waiting, self.now);
+            let state = &mut self.threads[waiting];
+            match state.state {
+                RunState::Running => {
+                    let cpu = state.cpu;
+                    self.occupy(cpu, 0);
+                }
+                RunState::Queued | RunState::Parked => state.left = 0,
+                RunState::Blocked | RunState::Ended => self.set_alarm(waiting, self.now),
+            }
         }
     }
 

@@ -76,6 +76,8 @@ pub(super) struct Together {
     /// Number of threads that began and have not ended.
     pub(super) living: u32,
     pub(super) at_barrier: Vec<ThreadIndex>,
+    /// The threads in an order that is shuffled once; empty until one of them requests its place.
+    pub(super) order: Vec<ThreadIndex>,
     pub(super) turns: Turns,
 }
 

@@ -152,6 +152,8 @@ pub(super) struct Threads {
 pub(super) enum ScriptStep {
     /// Waits until all threads of the group have reached this step.
     Barrier,
+    /// Waits likewise, but computes in the meantime.
+    SpinBarrier,
     /// Waits for this thread's turn. Turns rotate in an order that is shuffled once.
     Turn { after_ms: Amount, jitter_us: Option<Amount> },
     /// Passes the turn to the next thread.
@@ -175,6 +177,14 @@ pub(super) enum ScriptStep {
         us: Amount,
         #[serde(default)]
         spread: SpreadKind,
+        /// `true` if a thread sleeps so long for each thread before it, in an order of the group that
+        /// is shuffled once. The first one does not sleep.
+        #[serde(default)]
+        by_place: bool,
+        /// Share of the duration by which the timer is late; 0 if `None`.
+        slack_share: Option<Amount>,
+        /// Maximum random delay after the timer; 0 if `None`.
+        jitter_us: Option<Amount>,
     },
     /// Repeats other steps several times, or until the end.
     Repeat { times: Option<Amount>, steps: Vec<ScriptStep> },
@@ -372,6 +382,11 @@ mod tests {
             error(&group("1", "{ repeat = { steps = [\"barrier\"] } }")).contains("takes time")
         );
         assert!(error(&group("1", "\"jump\"")).contains("line 6: unknown variant `jump`"));
+        let sleep =
+            |fields: &str| error(&group("1", &format!("{{ sleep = {{ us = 1, {fields} }} }}")));
+        assert!(sleep("slack_share = 1.5").contains("expected a share from 0 to 1, found 1.5"));
+        let both = sleep("by_place = true, spread = \"uniform\"");
+        assert!(both.contains("line 6: threads.0.script.0: expected a constant `us`"), "{both}");
         assert!(error(head).contains("expected `[[threads]]`, or `[[programs]]` which have them"));
         let limited = |quota: &str| {
             error(&format!("{head}[quota]\n{quota}{}", &group("1", "\"wait\"")[head.len()..]))

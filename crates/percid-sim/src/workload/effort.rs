@@ -107,7 +107,8 @@ impl Program {
             // A sleep has two events: the wake-up, and the CPU's next operation.
             Op::Sleep(spread) => (0.0, spread.mean() as f64, 2.0),
             Op::Turn { after, jitter } => (0.0, (after + jitter / 2) as f64, 2.0),
-            Op::Barrier | Op::Wait | Op::Respawn => (0.0, 0.0, 2.0),
+            Op::Timer { after, jitter, .. } => (0.0, (after + jitter / 2) as f64, 2.0),
+            Op::Barrier | Op::SpinBarrier | Op::Wait | Op::Respawn => (0.0, 0.0, 2.0),
             Op::Fork { group } => return self.child(group, generations),
             Op::EndTurn | Op::Exec | Op::Repeat { .. } | Op::Again { .. } => (0.0, 0.0, 0.0),
         };

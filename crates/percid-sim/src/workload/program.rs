@@ -133,6 +133,8 @@ pub struct Group {
 pub enum Op {
     /// Waits until all threads of the group have reached this operation.
     Barrier,
+    /// Waits likewise, but computes in the meantime.
+    SpinBarrier,
     /// Waits for this thread's turn, which begins `after` the previous turn.
     Turn {
         /// The pause between two turns.
@@ -158,6 +160,16 @@ pub enum Op {
     },
     /// Sleeps.
     Sleep(Spread),
+    /// Sleeps until a timer expires.
+    Timer {
+        /// Time to the expiry.
+        after: Ns,
+        /// Maximum addition to it.
+        jitter: Ns,
+        /// `true` if `after` is multiplied by the thread's place in an order of its group that is
+        /// shuffled once, from 0 on. The first thread does not sleep.
+        by_place: bool,
+    },
     /// Begins a loop of the given depth.
     Repeat {
         /// Number of iterations; `u32::MAX` for an endless loop.
@@ -445,11 +457,7 @@ impl<'a> Compiler<'a> {
         for (share, (field, amount)) in shares.iter_mut().zip(given) {
             let Some(amount) = amount else { continue };
             let path = ["wakes", field];
-            *share = self.value(amount, &path)?;
-            if !(0.0..=1.0).contains(share) {
-                let expected = format!("expected a share from 0 to 1, found {share}");
-                return Err(self.fault_of(amount, &path, &expected));
-            }
+            *share = self.share(amount, &path)?;
         }
         if shares.iter().sum::<f64>() > 1.0 {
             return Err(self.fault(&["wakes"], "expected shares of which the sum is at most 1"));
@@ -551,6 +559,7 @@ impl<'a> Compiler<'a> {
     fn step(&self, step: &ScriptStep, path: &[&str]) -> Result<Op, Error> {
         Ok(match step {
             ScriptStep::Barrier => Op::Barrier,
+            ScriptStep::SpinBarrier => Op::SpinBarrier,
             ScriptStep::Turn { after_ms, jitter_us } => {
                 let jitter = jitter_us.as_ref().map_or(Ok(0), |amount| self.time(amount, path, US));
                 Op::Turn { after: self.time(after_ms, path, MS)?, jitter: jitter? }
@@ -560,7 +569,25 @@ impl<'a> Compiler<'a> {
                 let kb = kb.as_ref().map_or(Ok(0), |kb| self.count(kb, path, 0.0, MAX_KB));
                 Op::Run { time: self.spread(us, *spread, path)?, bytes: u64::from(kb?) << 10 }
             }
-            ScriptStep::Sleep { us, spread } => Op::Sleep(self.spread(us, *spread, path)?),
+            ScriptStep::Sleep {
+                us,
+                spread,
+                by_place: false,
+                slack_share: None,
+                jitter_us: None,
+            } => Op::Sleep(self.spread(us, *spread, path)?),
+            ScriptStep::Sleep { us, spread, by_place, slack_share, jitter_us } => {
+                if *spread != SpreadKind::Constant {
+                    let expected = "expected a constant `us` beside the step's other fields";
+                    return Err(self.fault(path, expected));
+                }
+                let slack =
+                    slack_share.as_ref().map_or(Ok(0.0), |share| self.share(share, path))?;
+                let jitter =
+                    jitter_us.as_ref().map_or(Ok(0), |amount| self.time(amount, path, US))?;
+                let after = (self.time(us, path, US)? as f64 * (1.0 + slack)) as Ns;
+                Op::Timer { after, jitter, by_place: *by_place }
+            }
             ScriptStep::Burst { times, timed } => {
                 let most = f64::from(u32::MAX);
                 let times =
@@ -572,6 +599,16 @@ impl<'a> Compiler<'a> {
             ScriptStep::Exec => Op::Exec,
             ScriptStep::Wait | ScriptStep::Repeat { .. } => Op::Wait,
         })
+    }
+
+    fn share(&self, amount: &Amount, path: &[&str]) -> Result<f64, Error> {
+        let share = self.value(amount, path)?;
+        if (0.0..=1.0).contains(&share) {
+            Ok(share)
+        } else {
+            let expected = format!("expected a share from 0 to 1, found {share}");
+            Err(self.fault_of(amount, path, &expected))
+        }
     }
 
     fn spread(&self, us: &Amount, kind: SpreadKind, path: &[&str]) -> Result<Spread, Error> {
@@ -624,7 +661,9 @@ fn lets_time_pass(ops: &[Op], first: usize) -> bool {
     let mut at = 0;
     while let Some(op) = ops.get(at) {
         match op {
-            Op::Run { .. } | Op::Burst { .. } | Op::Sleep(_) | Op::Wait => return true,
+            Op::Run { .. } | Op::Burst { .. } | Op::Sleep(_) | Op::Timer { .. } | Op::Wait => {
+                return true;
+            }
             Op::Repeat { times: 0, past, .. } => {
                 at = (*past as usize).saturating_sub(first).max(at + 1)
             }

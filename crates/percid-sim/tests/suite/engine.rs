@@ -64,6 +64,23 @@ fn turns_are_taken_one_after_the_other() {
 }
 
 #[test]
+fn the_example_by_source_has_as_many_bursts_as_the_benchmark_without_turns() {
+    let text = include_str!("../../examples/intermittent-by-source.toml");
+    let set = [("delay_ms", 10.0), ("l3s", 1.0), ("threads_per_core", 1.0)];
+    let example = || Workload::parse(text).expect("a workload");
+    let found = run(example(), &set, "linux-6.4", 1);
+    assert_eq!(found.bursts(), preset("intermittent", &set, "linux-6.4", 1).bursts());
+    assert_eq!(found.bursts(), 8 * 5);
+    // The last of 8 threads begins after 7 pauses and sleeps four times for 8.
+    let expected = (7 + 4 * 8) * 10_000_000;
+    assert!((expected..expected + 50_000_000).contains(&found.elapsed), "{}", found.elapsed);
+    // The control: if no timer waits for its place, all threads end at about the same time.
+    let text = text.replace("by_place = true", "by_place = false");
+    let together = run(Workload::parse(&text).expect("a workload"), &set, "linux-6.4", 1);
+    assert!(together.elapsed < expected, "{}", together.elapsed);
+}
+
+#[test]
 fn more_threads_than_cpus_take_turns_and_all_cpus_are_busy() {
     let text = r#"
 name = "busy"

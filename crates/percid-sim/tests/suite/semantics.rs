@@ -244,6 +244,77 @@ fn a_barrier_opens_for_all_who_live() {
     assert_eq!(run(4, &format!("{parent}{child}")).bursts(), 4);
 }
 
+/// Threads that spin until the last one comes are running all the time; the policy sees no switch.
+#[test]
+fn threads_at_a_spin_barrier_keep_their_cpus() {
+    let meet = |barrier: &str| {
+        let first =
+            group("first", 1, "pinned = true", &format!("\"{barrier}\", {{ burst = {{}} }}"));
+        let script =
+            "{ run = { us = 100 } }, ".to_owned() + &format!("\"{barrier}\", {{ burst = {{}} }}");
+        first + &group("w", 3, "pinned = true", &script)
+    };
+    // Alone in its group, the first one does not wait.
+    assert_eq!(run(4, &meet("spin-barrier")).bursts(), 4);
+    let late = |barrier: &str| {
+        format!(
+            "{{ repeat = {{ times = 2, steps = [{{ run = {{ us = 3000, spread = \"uniform\" }} }}, \
+             \"{barrier}\", {{ burst = {{}} }}] }} }}"
+        )
+    };
+    let [blocked, spins] = ["barrier", "spin-barrier"]
+        .map(|barrier| run(4, &group("w", 4, "pinned = true", &late(barrier))));
+    assert_eq!((blocked.bursts(), spins.bursts()), (8, 8));
+    let starts = |found: &Outcome| {
+        let mut starts: Vec<Ns> = found.spans.iter().map(|span| span.from).collect();
+        starts.sort_unstable();
+        starts
+    };
+    let met = starts(&spins);
+    assert_eq!(met.len(), 4, "one span each: nobody left its CPU");
+    assert!(met.iter().all(|start| *start == met[0]), "{met:?}");
+    assert_eq!(spins.scheduling.switches, 8, "in and out");
+    assert!(blocked.scheduling.switches > 8, "the control: {:?}", blocked.scheduling);
+}
+
+#[test]
+fn a_spinning_thread_is_preempted_and_continues_when_it_runs_again() {
+    let script = "{ run = { us = 10 } }, \"spin-barrier\", { burst = {} }";
+    let found = run(1, &group("w", 3, "", script));
+    assert_eq!(found.bursts(), 3);
+    assert!(found.elapsed > 2 * 3 * MS, "two spun for a slice: {}", found.elapsed);
+}
+
+#[test]
+fn sleeps_by_place_come_one_after_the_other_and_are_late_by_their_slack() {
+    let starts = |sleep: &str, seed| {
+        let script =
+            format!("{{ sleep = {{ us = 1000, {sleep} }} }}, {{ burst = {{}} }}, \"wait\"");
+        let workload = group("w", 4, "pinned = true", &script);
+        let found = simulate(&machine(4, 1), &workload, &SCRIBE, seed);
+        let mut starts: Vec<(Ns, Cpu)> =
+            found.spans.iter().map(|span| (span.from / 1000, span.cpu)).collect();
+        starts.sort_unstable();
+        starts
+    };
+    let at = |sleep: &str| starts(sleep, 1).iter().map(|(at, _)| *at).collect::<Vec<Ns>>();
+    assert_eq!(at("by_place = true"), [0, 1000, 2000, 3000]);
+    assert_eq!(at("by_place = true, slack_share = 0.01"), [0, 1010, 2020, 3030]);
+    assert_eq!(at("slack_share = 0.5"), [1500; 4]);
+    let jittered = at("by_place = true, jitter_us = 100");
+    assert!(
+        jittered
+            .iter()
+            .zip([0, 1000, 2000, 3000])
+            .all(|(at, from)| (from..from + 101).contains(at))
+    );
+    assert_ne!(jittered, [0, 1000, 2000, 3000]);
+    let cpus = |seed| starts("by_place = true", seed).into_iter().map(|(_, cpu)| cpu);
+    let orders: std::collections::BTreeSet<Vec<Cpu>> =
+        (0..20).map(|seed| cpus(seed).collect()).collect();
+    assert!(orders.len() > 5, "shuffled: {orders:?}");
+}
+
 #[test]
 fn threads_are_users_from_their_start_on() {
     let workload = group("now", 1, "", "{ run = { us = 3000 } }")
