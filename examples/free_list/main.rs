@@ -1,7 +1,7 @@
 //! Threads take blocks of a free list that the program has built itself, and give them back;
 //! another thread drains the list now and then. At the end every block is accounted for.
 //!
-//! usage: free_list [THREADS]
+//! usage: `free_list [THREADS]`
 
 mod free_list;
 
