@@ -87,7 +87,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         let section = move |word| {
             // SAFETY: the word of this object, and a field of its values.
             let shard = unsafe { word_section!(word, add_word(at, n), else 0) };
-            self.value_in(shard)
+            Self::value_in(shard)
         };
         let held = move |value| {
             let word: &Word = field.of(value);
@@ -121,7 +121,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         let section = move |word| {
             // SAFETY: the word of this object, and a field of its values.
             let done: Outcome = unsafe { word_section!(word, swap(at, bits), else NOT_DONE) };
-            Some((W::from_bits(done.seen), self.value_in(done.shard)?))
+            Some((W::from_bits(done.seen), Self::value_in(done.shard)?))
         };
         let held = move |value| {
             let place: &W = field.of(value);
@@ -157,7 +157,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             // SAFETY: the word of this object, and a field of its values.
             let done: Outcome =
                 unsafe { word_section!(word, store_if(at, old, bits), else NOT_DONE) };
-            self.stored::<W, W>(done, expected, None)
+            Self::stored::<W, W>(done, expected, None)
         };
         let held = move |value| {
             expect::<W, W>(field.of(value), expected)?;
@@ -205,7 +205,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             // SAFETY: the word of this object, and fields of its values.
             let done: Outcome =
                 unsafe { word_section!(word, store_both_if(at, old, before, bits), else NOT_DONE) };
-            self.stored::<W, W>(done, expected, None)
+            Self::stored::<W, W>(done, expected, None)
         };
         let held = move |value| {
             expect::<W, W>(field.of(value), expected)?;
@@ -249,7 +249,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             // SAFETY: the word of this object, and fields of its values.
             let done: Outcome =
                 unsafe { word_section!(word, store_if_both(at, old, second, bits), else NOT_DONE) };
-            self.stored::<W, O>(done, expected, Some(other.1))
+            Self::stored::<W, O>(done, expected, Some(other.1))
         };
         let held = move |value| {
             expect::<W, O>(field.of(value), expected)?;
@@ -306,7 +306,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             // SAFETY: the word of this object, fields of its values, and bytes that fit.
             let done: Outcome =
                 unsafe { word_section!(word, copy_then_store_if(at, &request), else NOT_DONE) };
-            self.stored::<W, W>(done, expected, None)
+            Self::stored::<W, W>(done, expected, None)
         };
         let held = move |value| {
             expect::<W, W>(field.of(value), expected)?;
@@ -363,7 +363,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             // thread's until it is in the list.
             let done: Outcome =
                 unsafe { word_section!(word, push_link(at, bits, link), else NOT_DONE) };
-            self.value_in(done.shard)
+            Self::value_in(done.shard)
         };
         let held = move |value| {
             let head: &Pointer<N> = head.of(value);
@@ -407,7 +407,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             // SAFETY: the word of this object, and a field of its values that leads to items.
             let done: Outcome =
                 unsafe { word_section!(word, pop_link(at, next.offset()), else NOT_DONE) };
-            self.value_in(done.shard)?;
+            Self::value_in(done.shard)?;
             Some(NonNull::new(Pointer::from_bits(done.seen)))
         };
         let held = move |value| {
@@ -433,20 +433,20 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
 
     /// Returns the value in the shard that a section worked on; `None` if it was not done.
     #[inline(always)]
-    fn value_in(&self, shard: usize) -> Option<&T> {
-        // SAFETY: a section works on ready shards of this object only.
+    fn value_in<'p>(shard: usize) -> Option<&'p T> {
+        // SAFETY: a section works on ready shards of its object only, and its callers return the
+        // value for as long as that is borrowed.
         (shard != 0).then(|| unsafe { shard_at::<T>(shard & !MARKS).value_unchecked() })
     }
 
     /// Returns the result of a section that compares; `None` if it was not done.
     #[inline(always)]
-    fn stored<W: Stored, O: Stored>(
-        &self,
+    fn stored<'p, W: Stored, O: Stored>(
         done: Outcome,
         expected: W::Value,
         other: Option<O::Value>,
-    ) -> Option<Stores<'_, T, W, O>> {
-        let value = self.value_in(done.shard)?;
+    ) -> Option<Stores<'p, T, W, O>> {
+        let value = Self::value_in(done.shard)?;
         let (seen, beside) = (W::from_bits(done.seen), O::from_bits(done.other));
         Some(match other {
             _ if seen != expected => Err(Unchanged::Differs(seen)),
