@@ -32,6 +32,11 @@ impl Cell {
         self.text.chars().count() + if self.is_outside { 3 } else { 0 }
     }
 
+    /// Returns `true` if it is a long text, which is broken into lines in any column.
+    fn is_broken(&self) -> bool {
+        self.characters() > BROKEN
+    }
+
     pub(crate) fn html(&self) -> String {
         let text = escape::html(&self.text);
         // A separate element, so that screen readers announce it.
@@ -138,8 +143,8 @@ impl Table {
         let column = |at: usize, (heading, align): &(String, Align)| {
             let cells = self.rows.iter().filter_map(|cells| cells.get(at));
             let cells = cells.map(|cell| match align {
-                Align::Right => cell.characters(),
-                Align::Left => longest_word(&cell.text).max(cell.text.chars().count().min(BROKEN)),
+                Align::Right if !cell.is_broken() => cell.characters(),
+                _ => longest_word(&cell.text).max(cell.text.chars().count().min(BROKEN)),
             });
             cells.max().unwrap_or(0).max(longest_word(heading))
         };
@@ -214,7 +219,11 @@ impl Table {
                 _ if has_cards => ("td", format!(" data-label=\"{}\"", escape::html(heading))),
                 _ => ("td", String::new()),
             };
-            let _ = write!(out, "<{tag}{attribute}{}>{}</{tag}>", class(*align), cell.html());
+            let class = match align {
+                Align::Right if cell.is_broken() => " class=\"right broken\"",
+                align => class(*align),
+            };
+            let _ = write!(out, "<{tag}{attribute}{class}>{}</{tag}>", cell.html());
         }
         out.push_str("</tr>\n");
         out
