@@ -24,6 +24,8 @@ pub enum Operation {
     AddFloat,
     /// `PerId::add`.
     WordAdd,
+    /// `PerId::add` if the ID has no value yet.
+    WordFirst,
     /// `Local::with` if the ID has a value.
     With,
     /// `Local::with` if it has none yet.
@@ -90,7 +92,7 @@ use Operation::*;
 
 impl Operation {
     /// The operations of percid.
-    pub const PERCID: [Operation; 26] = [
+    pub const PERCID: [Operation; 27] = [
         Static,
         Reference,
         Twice,
@@ -101,6 +103,7 @@ impl Operation {
         TallyMany,
         AddFloat,
         WordAdd,
+        WordFirst,
         With,
         WithFirst,
         Push,

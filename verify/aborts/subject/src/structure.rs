@@ -48,7 +48,7 @@ pub(crate) fn of(operation: Operation) -> &'static dyn Structure {
         Record | RecordMany => &histograms::Histograms,
         Tally | TallyMany => &tallies::Tallies,
         AddFloat => &floats::Floats,
-        WordAdd => &words::Numbers,
+        WordAdd | WordFirst => &words::Numbers,
         With | WithFirst => &locals::Locals,
         Push | PushFull | PushFirst | Pop | PopEmpty | PopFirst => &stacks::Stacks,
         Append | AppendWrapping | AppendShort | AppendFull | AppendLost => &rings::Rings,

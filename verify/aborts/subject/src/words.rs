@@ -2,7 +2,7 @@
 
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 use percid::per_id::{Field, Pointer, Word};
 use percid::testing::Stolen;
@@ -22,7 +22,7 @@ type List = Pointer<Node>;
 
 const NEXT: Field<Node, List> = field!(Node, next);
 
-static WORDS: PerId<Word> = PerId::new(|| Word::new(0));
+static WORDS: PerId<Word> = PerId::new(WORD);
 static LISTS: PerId<List> = PerId::new(List::null);
 
 /// One node for each item of a round.
@@ -34,39 +34,63 @@ static ITEMS: [Word; 256] = [const { Word::new(0) }; 256];
 /// The items that a visitor has taken out.
 static TAKEN: Mutex<Vec<Item>> = Mutex::new(Vec::new());
 
-/// Numbers in values that belong to no ID.
+/// The object of the present round, if its values are to be made: a new one in each round.
+static FRESH: AtomicPtr<PerId<Word>> = AtomicPtr::new(ptr::null_mut());
+
+/// Numbers.
 pub(crate) struct Numbers;
 
 impl Structure for Numbers {
-    /// Makes the value of this ID: a first use would take another path.
-    fn prepare(&self, _: Operation, _: &Board) {
-        percid_word_add(&WORDS, 0);
+    /// Makes the value of this ID, since a first use takes another path; or the object, if it is
+    /// that path which is wanted.
+    fn prepare(&self, operation: Operation, _: &Board) {
+        if operation == Operation::WordAdd {
+            return percid_word_add(&WORDS, 0);
+        }
+        let source = percid::init().source;
+        let object = PerId::with_source(source, WORD).ok().map_or(ptr::null_mut(), leak);
+        let before = FRESH.swap(object, SeqCst);
+        if !before.is_null() {
+            // SAFETY: the object of the last round was leaked, and no thread uses it any more.
+            drop(unsafe { Box::from_raw(before) });
+        }
     }
 
-    fn perform(&self, _: Operation, amount: i64) {
-        percid_word_add(&WORDS, amount);
+    fn perform(&self, operation: Operation, amount: i64) {
+        percid_word_add(words(operation), amount);
     }
 
-    fn interrupt(&self, _: Operation) {
-        percid_word_add(&WORDS, Party::Handler.amount());
+    fn interrupt(&self, operation: Operation) {
+        percid_word_add(words(operation), Party::Handler.amount());
     }
 
-    fn rob(&self, _: Operation, stolen: &Stolen) -> bool {
-        let Some(word) = WORDS.get(stolen.id()) else { return false };
+    fn rob(&self, operation: Operation, stolen: &Stolen) -> bool {
+        let Some(word) = words(operation).get(stolen.id()) else { return false };
         word.store(word.load().wrapping_add(Party::Thief.amount()));
         true
     }
 
-    fn audit(&self, _: Operation, board: &Board) {
-        let mut shared = 0;
-        for (id, word) in WORDS.iter() {
-            match id.and_then(|id| board.copies.get(id as usize)) {
-                Some(copy) => copy.store(word.load(), SeqCst),
-                None => shared += word.load(),
-            }
+    /// Takes the amounts out, so that each is counted once.
+    fn audit(&self, operation: Operation, board: &Board) {
+        for word in words(operation).visit() {
+            findings::took_place(word.id(), word.load());
+            word.store(0);
         }
-        board.shared.store(shared, SeqCst);
+        findings::publish(board);
     }
+}
+
+const WORD: fn() -> Word = || Word::new(0);
+
+fn leak(object: PerId<Word>) -> *mut PerId<Word> {
+    Box::into_raw(Box::new(object))
+}
+
+/// Returns the object of an operation.
+fn words(operation: Operation) -> &'static PerId<Word> {
+    // SAFETY: the object of a round stays until the next one begins.
+    let fresh = unsafe { FRESH.load(SeqCst).as_ref() };
+    fresh.filter(|_| operation == Operation::WordFirst).unwrap_or(&WORDS)
 }
 
 /// Lists of nodes.
