@@ -322,8 +322,12 @@ impl Names<'_> {
             parts.push(self.register(one.memory_base()));
         }
         if one.memory_index() != Register::None {
-            let index = self.register(one.memory_index());
-            parts.push(format!("{index}*{}", one.memory_index_scale()));
+            parts.push(self.register(one.memory_index()));
+            // Which of two summands is the base means nothing.
+            match one.memory_index_scale() {
+                1 => parts.sort(),
+                scale => parts.last_mut().expect("the index").push_str(&format!("*{scale}")),
+            }
         }
         let displacement = one.memory_displacement64() as i64;
         if displacement != 0 {
