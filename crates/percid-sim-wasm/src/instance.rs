@@ -112,9 +112,8 @@ impl ModulePolicy {
     /// Leaves the instance to another process, if it can be reset.
     fn retire(&mut self) {
         let instance = std::mem::replace(&mut self.instance, Err("no instance".to_owned()));
-        if let Ok(running) = instance
-            && running.state.is_some()
-        {
+        let Ok(running) = instance else { return };
+        if running.state.is_some() {
             self.program.unused.put(&self.machine, running);
         }
     }
