@@ -18,7 +18,6 @@ pub(super) fn page(results: &Results, top: usize) -> Page {
     let mut page =
         report::page("percid trace replay", verdict(results), &what, results.interrupted);
     if results.processes.is_empty() && !results.interrupted {
-        page.section(text::NOBODY, "");
         return page;
     }
     for process in results.processes.iter().take(top) {
@@ -34,7 +33,8 @@ pub(super) fn page(results: &Results, top: usize) -> Page {
 /// Returns the costs of the first process under the cheapest and the dearest policy.
 fn verdict(results: &Results) -> String {
     let Some(process) = results.processes.first() else {
-        return "0 processes were replayed.".to_owned();
+        let why = if results.interrupted { "" } else { ": no process runs in the trace" };
+        return format!("0 processes were replayed{why}.");
     };
     let by = |one: &&PolicyFigures, other: &&PolicyFigures| {
         one.ns_per_turn.total_cmp(&other.ns_per_turn)

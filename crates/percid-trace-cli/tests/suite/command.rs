@@ -134,7 +134,8 @@ fn a_trace_without_processes_is_called_so() {
     let said = "No process runs in the trace.";
     assert!(stdout(&output).contains(said), "{}", stdout(&output));
     let page = fs::read_to_string(&page).expect("the page");
-    assert!(page.contains(said) && !page.contains("Time line"));
+    assert!(page.contains("0 processes were replayed: no process runs in the trace."));
+    assert!(!page.contains("Time line"));
     let output = run(&["replay", path(&trace), "--process", "nobody"]);
     assert!(stderr(&output).trim_end().ends_with("; none runs in it"), "{}", stderr(&output));
 }
