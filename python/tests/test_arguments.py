@@ -58,7 +58,6 @@ BAD_RUNS = [
     ({"workload": {"name": "x"}}, "workload x: missing field `about`"),
     ({"workload": None}, "workload: expected a name, a file or a dictionary, found None"),
     ({"policies": []}, "policies: expected at least one value"),
-    ({"policies": None}, "policies: expected 'all' or names such as .*, found None"),
     ({"policies": 5}, "policies: expected 'all' or names such as .*, found 5"),
     ({"policies": ["per-cpu", 5]}, "policies: expected 'all' or names such as .*, found 5"),
     ({"policies": {"per-cpu": 1}}, "policies: expected names of policies"),

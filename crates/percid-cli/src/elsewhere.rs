@@ -40,14 +40,16 @@ pub(crate) mod check {
 
 /// `percid kernel-ids`.
 pub(crate) mod kernel_ids {
+    use std::path::Path;
+
     use percid_command::exit::{Exit, Failure};
 
-    pub(crate) fn run(_json: bool) -> Result<Exit, Failure> {
+    pub(crate) fn run(_html: Option<&Path>, _json: bool) -> Result<Exit, Failure> {
         Err(super::not_supported("percid kernel-ids"))
     }
 
     pub(crate) fn experiment() -> Result<Exit, Failure> {
-        run(false)
+        run(None, false)
     }
 }
 

@@ -1,15 +1,16 @@
 //! Reports in one HTML file: text, pictures and tables that need no network, and no script to be
 //! read.
 //!
-//! A [`Page`] opens with one sentence, the result with its number. The first chart follows; all else
-//! is folded up under headings with the result of each part. It is independent of the reported subject: values are
-//! passed as numbers and names, and all text is escaped. The file is complete in itself: pictures
-//! are SVG in the page, and the numbers of each picture are beneath it. A content security policy
-//! forbids the browser every connection, and every script except the page's own. Only pages with
-//! [`Tracks`] have that script, and only for zooming in. Colours follow the reader's preference for
-//! light or dark, keep their meaning through the page and can be told apart by colour-blind
-//! readers. The page fits a phone and A4 paper: a table that is wider than its box becomes cards, and
-//! lines that coincide stay visible. Keyboard and screen readers reach each chart by its name.
+//! A [`Page`] opens with one sentence, the result with its number. The first chart follows; all
+//! else is folded up under headings with the result of each part. It is independent of the reported
+//! subject: values are passed as numbers and names, and all text is escaped. The file is complete
+//! in itself: pictures are SVG in the page, and the numbers of each picture are beneath it. A
+//! content security policy forbids the browser every connection, and every script except the page's
+//! own. Only pages with [`Tracks`] have that script, and only for zooming in. Colours follow the
+//! reader's preference for light or dark, keep their meaning through the page and can be told apart
+//! by colour-blind readers. The page fits a phone and A4 paper: a table that is wider than its box
+//! becomes cards, and lines that coincide stay visible. Keyboard and screen readers reach each
+//! chart by its name.
 //!
 //! ```
 //! use percid_report::{Align, Axis, Dot, Dots, Page, Table};
@@ -43,12 +44,12 @@
 //! # Alternatives
 //!
 //! Charting libraries that run in the browser show nothing without a script, and most are larger
-//! than a page should be (uPlot 53 kB, Observable Plot 490 kB, Vega-Lite 772 kB, ECharts 1 MB). Those that draw SVG in Rust (plotters, poloto,
-//! charming without its script) place text without knowing its width, in a picture of a fixed
-//! width. On a phone it becomes too small to be read, and the overlap of labels depends on the
-//! reader's fonts. In this crate, names, values and numbers of axes are HTML that the browser lays
-//! out. Only marks are SVG, placed in percent, so that the same picture fits every width. The
-//! remaining work is a scale and a few shapes.
+//! than a page should be (uPlot 53 kB, Observable Plot 490 kB, Vega-Lite 772 kB, ECharts 1 MB).
+//! Those that draw SVG in Rust (plotters, poloto, charming without its script) place text without
+//! knowing its width, in a picture of a fixed width. On a phone it becomes too small to be read,
+//! and the overlap of labels depends on the reader's fonts. In this crate, names, values and
+//! numbers of axes are HTML that the browser lays out. Only marks are SVG, placed in percent, so
+//! that the same picture fits every width. The remaining work is a scale and a few shapes.
 
 mod axis;
 mod bars;

@@ -55,11 +55,11 @@ use crate::visit_lock::VisitLock;
 ///   one of them, and preserve `errno`.
 /// * **Fork**: the child has a copy of every value. Values that other threads of the parent were
 ///   making or holding at the time stay out of use in the child.
-/// * **Memory**: 40 bytes for the object; for every ID that used it the size of `T` and 8 bytes,
+/// * **Memory**: 32 bytes for the object if `make` captures nothing; for every ID that used it the size of `T` and 8 bytes,
 ///   rounded up to a power of two; at least a page for each value without an ID. Values of several
 ///   objects share an ID's cache lines. Creating an object is a constant, whatever the number of
 ///   CPUs.
-/// * **Cost**: an addition about 20 instructions, two of them stores, none locked; with
+/// * **Cost**: an addition about 25 instructions, two of them stores, none locked; with
 ///   [`Source::Atomic`] a call and one locked instruction.
 #[repr(C)]
 pub struct PerId<T, F = fn() -> T> {

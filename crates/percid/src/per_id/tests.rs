@@ -417,6 +417,13 @@ fn without_memory_nothing_is_done() {
     assert_eq!(object.add(Field::whole(), 1).map(Word::load), Ok(1));
 }
 
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn an_object_and_a_value_have_the_stated_size() {
+    assert_eq!(size_of::<PerId<Word>>(), 24 + size_of::<fn() -> Word>());
+    assert_eq!(size_of::<shard::Shard<[Word; 7]>>(), 8 + size_of::<[Word; 7]>());
+}
+
 /// While a value is made, the thread that makes it finds none, and its operations use another.
 #[test]
 fn a_value_is_not_seen_before_it_is_made() {
