@@ -39,6 +39,8 @@ pub(crate) fn page() -> Page {
     page.section("Where the memory was", "");
     page.chart("Shares of bursts", "How far away the lines were that a burst touched.", stacked());
     page.chart("Awkward <i>names</i>", "Texts that must not be taken for markup.", awkward());
+    page.section("Sources", "Six columns, and rows that are named by two of them.");
+    page.table(sources());
     page.section("Sweep and time line", "");
     page.chart("Time over pause", "All three grow with the pause, one much more.", lines());
     page.chart("The same, closer", "All but the last coincide.", coinciding());
@@ -62,6 +64,24 @@ fn against_published() -> Table {
         Cell::from("17100"),
         Cell::outside("+19.6 %"),
     ]);
+    table
+}
+
+/// A table so wide that its rows become columns, with long texts among the numbers.
+fn sources() -> Table {
+    let names = ["machine", "load", "published, ns", "simulated, ns", "bound", "source and reason"];
+    let aligned = |at: usize| if at < 2 || at > 3 { Align::Left } else { Align::Right };
+    let mut table = Table::new(names.into_iter().enumerate().map(|(at, name)| (name, aligned(at))));
+    for row in 0..12 {
+        table.row([
+            format!("machine number {row} of a family with a long name"),
+            "pauses of 200 ms on every CPU".to_owned(),
+            (6120 + row).to_string(),
+            (6004 + row).to_string(),
+            "the deviation between five runs, twice".to_owned(),
+            "discussion of the commit, in words: the scan costs less than a millisecond".to_owned(),
+        ]);
+    }
     table
 }
 
