@@ -70,7 +70,7 @@ fn against_published() -> Table {
 /// A table so wide that its rows become columns, with long texts among the numbers.
 fn sources() -> Table {
     let names = ["machine", "load", "published, ns", "simulated, ns", "bound", "source and reason"];
-    let aligned = |at: usize| if at < 2 || at > 3 { Align::Left } else { Align::Right };
+    let aligned = |at: usize| if (2..=3).contains(&at) { Align::Right } else { Align::Left };
     let mut table = Table::new(names.into_iter().enumerate().map(|(at, name)| (name, aligned(at))));
     for row in 0..12 {
         table.row([
