@@ -323,7 +323,7 @@ impl Names<'_> {
         }
         if one.memory_index() != Register::None {
             parts.push(self.register(one.memory_index()));
-            // Which of two summands is the base means nothing.
+            // An assembler may write the two summands in either order.
             match one.memory_index_scale() {
                 1 => parts.sort(),
                 scale => parts.last_mut().expect("the index").push_str(&format!("*{scale}")),

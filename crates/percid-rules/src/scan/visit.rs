@@ -35,6 +35,17 @@ pub trait Effects {
     fn note(&mut self, region: u64, reason: SkipReason);
 }
 
+/// Effects behind a reference, which may be of any type.
+impl<E: Effects + ?Sized> Effects for &mut E {
+    fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
+        (**self).arm(region, part)
+    }
+
+    fn note(&mut self, region: u64, reason: SkipReason) {
+        (**self).note(region, reason);
+    }
+}
+
 /// The end of a region's scan.
 #[derive(PartialEq, Eq)]
 pub(super) enum Scanned {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Effects, Rules, Scan, Scanner, Settings, SkipReason, Traits};
+use percid_rules::scan::{Effects, Rules, Scan, Scanner, Settings, Traits};
 
 /// The scan of a process. [`run::process_by`](super::run::process_by) simulates a process with it.
 /// The scans of Linux are those of [`Rules`].
@@ -87,19 +87,6 @@ impl KernelScan<'_> {
     }
 }
 
-/// Effects of any type, for functions that take one type.
-struct AnyEffects<'a>(&'a mut dyn Effects);
-
-impl Effects for AnyEffects<'_> {
-    fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
-        self.0.arm(region, part)
-    }
-
-    fn note(&mut self, region: u64, reason: SkipReason) {
-        self.0.note(region, reason);
-    }
-}
-
 impl ScanPolicy for KernelScan<'_> {
     fn map(&mut self, regions: Vec<(Range<u64>, Traits)>) {
         self.scan.remap(regions);
@@ -110,9 +97,9 @@ impl ScanPolicy for KernelScan<'_> {
         scanner: Scanner,
         now: Duration,
         settings: &Settings,
-        effects: &mut dyn Effects,
+        mut effects: &mut dyn Effects,
     ) {
-        self.scan.pass(scanner, now, settings, self.rules, &mut AnyEffects(effects));
+        self.scan.pass(scanner, now, settings, self.rules, &mut effects);
     }
 
     fn used(&mut self, region: u64, thread: u32) {

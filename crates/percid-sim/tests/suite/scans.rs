@@ -70,18 +70,6 @@ fn backwards(start: u64, end: u64) -> Range<u64> {
     Range { start: end, end: start }
 }
 
-struct Forward<'a>(&'a mut dyn Effects);
-
-impl Effects for Forward<'_> {
-    fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
-        self.0.arm(region, part)
-    }
-
-    fn note(&mut self, region: u64, reason: SkipReason) {
-        self.0.note(region, reason);
-    }
-}
-
 impl ScanPolicy for Faulty {
     fn map(&mut self, regions: Vec<(Range<u64>, Traits)>) {
         self.regions = regions.iter().map(|(range, _)| range.clone()).collect();
@@ -93,14 +81,14 @@ impl ScanPolicy for Faulty {
         scanner: Scanner,
         now: Duration,
         settings: &Settings,
-        effects: &mut dyn Effects,
+        mut effects: &mut dyn Effects,
     ) {
         self.passes += 1;
         if self.passes > SOUND_PASSES {
             self.fail(settings, effects);
         }
         if self.passes <= SOUND_PASSES || self.fault != Fault::StandsStill {
-            self.scan.pass(scanner, now, settings, &Rules::LINUX_6_12, &mut Forward(effects));
+            self.scan.pass(scanner, now, settings, &Rules::LINUX_6_12, &mut effects);
         }
     }
 
