@@ -14,6 +14,7 @@ fn main() {
 /// Compiles the loops for the benchmark only: the library must not contain these objects.
 #[cfg(feature = "bench")]
 fn compile_loops() {
+    compile_librseq();
     const LOOPS: &str = "src/bin/percid-bench-c/loops.c";
     println!("cargo:rerun-if-changed={LOOPS}");
     println!("cargo:rerun-if-changed=include");
@@ -30,5 +31,28 @@ fn compile_loops() {
         for object in compiler.out_dir(folder.join(way)).compile_intermediates() {
             println!("cargo:rustc-link-arg-bin=percid-bench-c={}", object.display());
         }
+    }
+}
+
+/// Compiles librseq and its loops, if `PERCID_LIBRSEQ` names a folder with its sources.
+#[cfg(feature = "bench")]
+fn compile_librseq() {
+    const LOOPS: &str = "src/bin/percid-bench-c/librseq.c";
+    println!("cargo:rerun-if-changed={LOOPS}");
+    println!("cargo:rerun-if-env-changed=PERCID_LIBRSEQ");
+    println!("cargo:rustc-check-cfg=cfg(librseq)");
+    let Some(folder) = std::env::var_os("PERCID_LIBRSEQ").map(std::path::PathBuf::from) else {
+        return;
+    };
+    println!("cargo:rustc-cfg=librseq");
+    let mut compiler = cc::Build::new();
+    compiler.std("gnu11").opt_level(2).debug(false).define("_GNU_SOURCE", None).warnings(false);
+    compiler.include(folder.join("include")).include(folder.join("src"));
+    compiler.file(LOOPS);
+    for source in ["rseq.c", "rseq-mempool.c", "smp.c"] {
+        compiler.file(folder.join("src").join(source));
+    }
+    for object in compiler.compile_intermediates() {
+        println!("cargo:rustc-link-arg-bin=percid-bench-c={}", object.display());
     }
 }

@@ -32,8 +32,8 @@
     "incl %%ecx\n\t" \
     "shlq $24, %%rcx\n\t" \
     "addq %[object], %%rcx\n\t" \
-    "movq %[n], %%rax\n\t" \
-    "addq -2(%%rcx), %%rax\n\t" \
+    "movq -2(%%rcx), %%rax\n\t" \
+    "addq %[n], %%rax\n\t" \
     "movq %%rax, -2(%%rcx)\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
@@ -61,8 +61,8 @@
     "jz %l[percid_slow]\n\t" \
     "shlq $24, %%rcx\n\t" \
     "addq %[object], %%rcx\n\t" \
-    "movq %[n], %%rax\n\t" \
-    "addq -1(%%rcx), %%rax\n\t" \
+    "movq -1(%%rcx), %%rax\n\t" \
+    "addq %[n], %%rax\n\t" \
     "movq %%rax, -1(%%rcx)\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \

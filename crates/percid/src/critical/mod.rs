@@ -36,18 +36,26 @@
 //! | `cmp i, [f + 16]; jae` or `test i, i; jz` | no ID, not registered | no |
 //! | `inc i` | (kernel only) slot 0 is the shared one | no |
 //! | `shl i, 24; add i, cell` | the address | no |
-//! | `mov s, n; add s, [i]; mov [i], s` | the operation; its store commits | no |
+//! | `mov s, [i]; add s, n; mov [i], s` | the operation; its store commits | no |
 //!
 //! Two of these are stores to different cache lines. A processor that commits one line's stores per
 //! cycle (Golden Cove) therefore needs two cycles, and one for a plain add, whatever is hoisted.
 //!
-//! The form of the operation matters on the same processors. They forward a store to the next load
-//! of the same word without delay only if the address is a base register and a displacement. They
-//! never do so for a memory-destination `add` of a register. Medians measured there, in ns per
-//! increment of one counter: 1.15 in this form, 3.1 with `add [i], n`, 2.8 with an index register.
-//! A separate instruction computes ID + 1 from the kernel's ID, rather than the displacement. That
-//! costs 0.08 ns at best and keeps the forwarding from failing half of the time (medians alternated
-//! between 1.1 and 3.1).
+//! The form of the operation matters. Processors forward a store to the next load of the same word
+//! without delay only under conditions, which differ. Medians in ns per increment of one counter:
+//!
+//! | form | Golden Cove | Zen 5 |
+//! |---|---|---|
+//! | `mov s, [i]; add s, n; mov [i], s` | - | 1.5 |
+//! | `mov s, n; add s, [i]; mov [i], s` | 1.15 | 2.35 |
+//! | `add [i], n` | 3.1 | 1.6 |
+//! | the second with an index register | 2.8 | - |
+//!
+//! Golden Cove needs an address of a base register and a displacement, and never forwards to a
+//! memory-destination `add` of a register; Zen 5 needs a load that does nothing else. The first
+//! form has both. A separate instruction computes ID + 1 from the kernel's ID, rather than the
+//! displacement: that costs 0.08 ns at best and keeps the forwarding of Golden Cove from failing
+//! half of the time (medians alternated between 1.1 and 3.1).
 //!
 //! # The list
 //!

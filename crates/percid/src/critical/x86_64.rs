@@ -107,8 +107,8 @@ macro_rules! add {
         section!(
             or false, $source,
             [
-                "mov {work}, {n}",
-                "add {work}, qword ptr [{index} + {displacement}]",
+                "mov {work}, qword ptr [{index} + {displacement}]",
+                "add {work}, {n}",
                 "mov qword ptr [{index} + {displacement}], {work}",
             ],
             displacement = const $displacement,

@@ -22,21 +22,25 @@ pub(crate) fn prepare(registration: Registration) -> Result<(), SourceError> {
 
 /// Returns the kernel's ID of the calling thread, as a hint, if it was admitted. The thread may
 /// have got another ID since it made sure of that.
+#[inline]
 pub(crate) fn current_admitted() -> Option<u32> {
     current().and_then(admitted)
 }
 
+#[inline]
 fn admitted(id: u32) -> Option<u32> {
     (id < FAST_PATH.kernel_limit()).then_some(id)
 }
 
 /// Returns the kernel's ID of the calling thread, as a hint: it may change at once.
+#[inline]
 pub(crate) fn current() -> Option<u32> {
     let area = FAST_PATH.area();
     rseq::cpu_id(area).map(|_| rseq::mm_cid(area))
 }
 
 /// Returns the number of IDs ever admitted: sums visit these.
+#[inline]
 pub(crate) fn id_count() -> u32 {
     FAST_PATH.kernel_limit()
 }

@@ -115,6 +115,17 @@ impl Source {
         })
     }
 
+    /// Returns an ID like [`current_id`](Source::current_id), for a source that some object uses:
+    /// a few instructions.
+    #[inline]
+    pub(crate) fn hint(self) -> Option<u32> {
+        match self {
+            Source::Kernel => kernel::current_admitted(),
+            Source::Table => table::current(),
+            Source::Atomic => Some(atomic::hint()),
+        }
+    }
+
     /// Returns the number of IDs of this source that the process has used: all IDs so far are below
     /// it.
     ///
@@ -123,6 +134,7 @@ impl Source {
     /// counter.increment();
     /// println!("{} IDs so far", percid::init().source.id_count());
     /// ```
+    #[inline]
     pub fn id_count(self) -> u32 {
         match self {
             Source::Kernel => kernel::id_count(),

@@ -148,6 +148,7 @@ impl<T: Send + Sync, F> PerId<T, F> {
     /// let words = PerId::new(|| Word::new(5));
     /// assert!(words.get(0).is_none());
     /// ```
+    #[inline]
     pub fn get(&self, id: u32) -> Option<&T> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.id_count() => {

@@ -2,8 +2,11 @@
 
 use std::ffi::c_void;
 
+use std::ptr::NonNull;
+
+use percid::per_id::{Bytes, Pointer, Word};
 use percid::pool::RawPool;
-use percid::{ActiveMask, Counter, Histogram, Local, Ring, Stack};
+use percid::{ActiveMask, Counter, Histogram, Local, PerId, Ring, Stack, field};
 
 /// A loop in C.
 pub(crate) type InC = unsafe extern "C" fn(object: *mut c_void, times: u64);
@@ -95,9 +98,104 @@ in_rust!(pool_get_put, RawPool, |it, times| {
         }
     }
 });
+/// Returns a record that is made of two words, as in C: a word that is loaded whole must have been
+/// stored whole.
+#[inline(always)]
+fn sixteen_bytes(times: u64) -> [u8; 16] {
+    (u128::from(times) | 1 << 64).to_le_bytes()
+}
+
 in_rust!(ring_append, Ring, |it, times| {
-    let mut record = [0; 16];
-    record[..8].copy_from_slice(&times.to_ne_bytes());
-    record[8] = 1;
+    let record = sixteen_bytes(times);
     let _ = it.append(&record);
 });
+
+/// What librseq's loops have for each ID as well.
+#[derive(Debug)]
+pub(crate) struct Value {
+    count: Word,
+    lock: Word,
+    head: Pointer<Item>,
+    used: Word,
+    bytes: Bytes<64>,
+}
+
+impl Value {
+    pub(crate) fn new() -> Value {
+        Value {
+            count: Word::new(0),
+            lock: Word::new(0),
+            head: Pointer::null(),
+            used: Word::new(0),
+            bytes: Bytes::new(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Item {
+    next: Pointer<Item>,
+}
+
+in_rust!(word_add, PerId<Value>, |it, times| {
+    _ = it.add(field!(Value, count), 1);
+});
+in_rust!(word_lock, PerId<Value>, |it, times| {
+    if let Ok(value) = it.store_if(field!(Value, lock), 0, 1) {
+        value.count.store(value.count.load() + 1);
+        value.lock.store(0);
+    }
+});
+in_rust!(list_push_pop, PerId<Value>, |it, times| {
+    static ITEM: Item = Item { next: Pointer::null() };
+    let (head, next) = (field!(Value, head), field!(Item, next));
+    // SAFETY: the item is static, and taken out before it is added again: the thread stays on its
+    // CPU, and no other thread uses the list.
+    unsafe {
+        _ = it.push(head, NonNull::from(&ITEM), next);
+        _ = it.pop(head, next);
+    }
+});
+in_rust!(copy_and_publish, PerId<Value>, |it, times| {
+    let record = sixteen_bytes(times);
+    let used = it.current().map_or(0, |value| value.used.load());
+    let begin = if used == 64 { 0 } else { used };
+    let to = (field!(Value, bytes), begin as usize);
+    _ = it.copy_then_store_if(field!(Value, used), used, begin + 16, to, &record);
+});
+
+/// The loops of librseq, if it was built with them.
+#[cfg(librseq)]
+pub(crate) mod librseq {
+    use super::InC;
+    use std::ffi::c_int;
+
+    unsafe extern "C" {
+        fn percid_bench_librseq_start() -> c_int;
+        fn percid_bench_librseq_add(object: *mut std::ffi::c_void, times: u64);
+        fn percid_bench_librseq_lock(object: *mut std::ffi::c_void, times: u64);
+        fn percid_bench_librseq_list(object: *mut std::ffi::c_void, times: u64);
+        fn percid_bench_librseq_copy(object: *mut std::ffi::c_void, times: u64);
+    }
+
+    /// Returns the loops in the order of [`super::super::operations`]; `None` if librseq cannot be
+    /// used here.
+    pub(crate) fn loops() -> Option<[InC; 4]> {
+        // SAFETY: the function may be called at any time, and once.
+        (unsafe { percid_bench_librseq_start() } == 0).then_some([
+            percid_bench_librseq_add,
+            percid_bench_librseq_lock,
+            percid_bench_librseq_list,
+            percid_bench_librseq_copy,
+        ])
+    }
+}
+
+#[cfg(not(librseq))]
+pub(crate) mod librseq {
+    use super::InC;
+
+    pub(crate) fn loops() -> Option<[InC; 4]> {
+        None
+    }
+}

@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 
 use percid::pool::RawPool;
-use percid::{ActiveMask, Counter, Histogram, Local, Overflow, Ring, Stack};
+use percid::{ActiveMask, Counter, Histogram, Local, Overflow, PerId, Ring, Stack};
 use percid_capi::metrics::family::Family;
 use percid_capi::metrics::registry::{
     FamilySettings, percid_family_create, percid_registry_create,
@@ -16,7 +16,7 @@ use percid_capi::metrics::series::Kind;
 use percid_capi::{local, mask, pool, ring, stack};
 use percid_metrics::{Description, Registry};
 
-use crate::loops::{self, InC, Loops};
+use crate::loops::{self, InC, Loops, Value};
 use crate::rounds::Way;
 
 /// The ways of one operation; Rust is the first, if it has one.
@@ -45,7 +45,7 @@ pub(crate) fn all() -> Vec<Comparison> {
     let layout = Layout::new::<[u64; SIZE / 8]>();
     let pool = leaked(RawPool::new(layout, CAPACITY));
     let ring = leaked(Ring::new(BYTES, Overflow::OverwriteOldest));
-    vec![
+    let mut all = vec![
         comparison("counter add", loops::COUNTER_ADD, of_c(counter), |times| {
             loops::counter_add(counter, times);
         }),
@@ -67,7 +67,29 @@ pub(crate) fn all() -> Vec<Comparison> {
         }),
         families(),
         references(),
-    ]
+    ];
+    all.extend(of_own_words());
+    all
+}
+
+/// Returns the operations on words of one's own, beside those of librseq, if it was built with it.
+fn of_own_words() -> Vec<Comparison> {
+    let values: &PerId<Value> = leaked(PerId::new(Value::new));
+    let rust: [(&str, fn(&PerId<Value>, u64)); 4] = [
+        ("own word add", loops::word_add),
+        ("own lock", loops::word_lock),
+        ("own list push + pop", loops::list_push_pop),
+        ("own copy 16 bytes", loops::copy_and_publish),
+    ];
+    let librseq = loops::librseq::loops();
+    let comparison =
+        |(number, (operation, rust)): (usize, (&'static str, fn(&PerId<Value>, u64)))| {
+            let mut ways =
+                vec![Way { name: RUST, repeat: Box::new(move |times| rust(values, times)) }];
+            ways.extend(librseq.map(|loops| in_c("librseq", loops[number], ptr::null_mut())));
+            Comparison { operation, ways }
+        };
+    rust.into_iter().enumerate().map(comparison).collect()
 }
 
 /// Objects of C with handles. A handle is NULL if the object cannot be created; then only the error

@@ -34,8 +34,8 @@ macro_rules! add_word {
         word_section_of!(
             $source, $displacement, $word, $at,
             [
-                "mov {sum}, {n}",
-                "add {sum}, qword ptr [{work} + {displacement}]",
+                "mov {sum}, qword ptr [{work} + {displacement}]",
+                "add {sum}, {n}",
                 "mov qword ptr [{work} + {displacement}], {sum}",
             ],
             n = in(reg) $n,
@@ -132,6 +132,7 @@ macro_rules! store_if_both {
     }};
 }
 
+/// The bytes are all copied as words but for the last seven: no address is too odd for that.
 macro_rules! copy_then_store_if {
     ($source:ident, $displacement:expr, $word:expr, $at:expr, $request:expr) => {{
         let seen: u64;
@@ -139,40 +140,32 @@ macro_rules! copy_then_store_if {
             $source, $displacement, $word, $at,
             [
                 "mov {seen}, qword ptr [{work} + {displacement}]",
-                "cmp {seen}, qword ptr [{request} + {expected}]",
+                "cmp {seen}, {expected}",
                 "jne 5f",
-                "mov {end}, qword ptr [{request} + {end_field}]",
-                "mov {to}, qword ptr [{request} + {to_field}]",
-                "add {to}, {index}",
-                "mov {position}, qword ptr [{request} + {start}]",
+                "lea {work}, [{index} + {to}]",
+                "cmp {position}, -8",
+                "jg 8f",
                 "7:",
-                "cmp {position}, qword ptr [{request} + {words_end}]",
-                "je 8f",
                 "mov {value}, qword ptr [{end} + {position}]",
-                "mov qword ptr [{to} + {position} + {displacement}], {value}",
+                "mov qword ptr [{work} + {position} + {displacement}], {value}",
                 "add {position}, 8",
-                "jmp 7b",
+                "cmp {position}, -8",
+                "jle 7b",
                 "8:",
                 "test {position}, {position}",
                 "je 7f",
                 "movzx {value:e}, byte ptr [{end} + {position}]",
-                "mov byte ptr [{to} + {position} + {displacement}], {value:l}",
+                "mov byte ptr [{work} + {position} + {displacement}], {value:l}",
                 "inc {position}",
                 "jmp 8b",
                 "7:",
-                "mov {value}, qword ptr [{request} + {new}]",
-                "mov qword ptr [{work} + {displacement}], {value}",
+                "mov qword ptr [{index} + {at} + {displacement}], {new}",
             ],
-            request = in(reg) $request,
-            expected = const std::mem::offset_of!(CopyRequest, expected),
-            end_field = const std::mem::offset_of!(CopyRequest, end),
-            to_field = const std::mem::offset_of!(CopyRequest, to),
-            start = const std::mem::offset_of!(CopyRequest, start),
-            words_end = const std::mem::offset_of!(CopyRequest, words_end),
-            new = const std::mem::offset_of!(CopyRequest, new),
-            end = out(reg) _,
-            to = out(reg) _,
-            position = out(reg) _,
+            expected = in(reg) $request.expected,
+            new = in(reg) $request.new,
+            end = in(reg) $request.end,
+            to = in(reg) $request.to,
+            position = inout(reg) $request.start => _,
             value = out(reg) _,
             seen = out(reg) seen,
         );

@@ -104,6 +104,7 @@ fn install() -> Option<&'static Table> {
 }
 
 /// Returns the ID of the CPU that runs the calling thread, as a hint: the thread may move at once.
+#[inline]
 pub(crate) fn current() -> Option<u32> {
     let cpu = rseq::cpu_id(FAST_PATH.area())?;
     installed()?.entry(cpu)?.id()

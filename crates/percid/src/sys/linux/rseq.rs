@@ -357,6 +357,7 @@ mod thread_end {
 
 /// Returns the CPU that runs the calling thread, according to the area at `offset`; `None` if that
 /// area is not registered. It may be out of date when the caller uses it.
+#[inline]
 pub(crate) fn cpu_id(offset: isize) -> Option<u32> {
     let area = thread::at(offset).cast::<Area>();
     // SAFETY: all callers in this crate pass the offset of an rseq area of this thread. The read is
@@ -366,6 +367,7 @@ pub(crate) fn cpu_id(offset: isize) -> Option<u32> {
 
 /// Returns the kernel's concurrency ID of the calling thread. It is meaningful only if the area is
 /// registered and [`has_mm_cid`] is `true`. It may be out of date when the caller uses it.
+#[inline]
 pub(crate) fn mm_cid(offset: isize) -> u32 {
     let area = thread::at(offset).cast::<Area>();
     // SAFETY: all callers in this crate pass the offset of an rseq area of this thread, and every
