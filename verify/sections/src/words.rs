@@ -114,7 +114,7 @@ impl Operation for Words {
                     word_section!(word, store_if_both(at, EXPECTED, (beside, BESIDE), NEW), else NOT_DONE)
                 }
                 What::Copy(start, length) => {
-                    word_section!(word, copy_then_store_if(at, request(start, length)), else NOT_DONE)
+                    word_section!(word, copy_then_store_if(at, &request(start, length)), else NOT_DONE)
                 }
                 What::Push => word_section!(word, push_link(at, push.0, push.1), else NOT_DONE),
                 What::Pop => word_section!(word, pop_link(at, LINK), else NOT_DONE),

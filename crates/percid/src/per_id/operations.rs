@@ -305,7 +305,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             let request = CopyRequest::new(bytes, start, old, bits);
             // SAFETY: the word of this object, fields of its values, and bytes that fit.
             let done: Outcome =
-                unsafe { word_section!(word, copy_then_store_if(at, request), else NOT_DONE) };
+                unsafe { word_section!(word, copy_then_store_if(at, &request), else NOT_DONE) };
             Self::stored::<W, W>(done, expected, None)
         };
         let held = move |value| {

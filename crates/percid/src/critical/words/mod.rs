@@ -87,15 +87,14 @@ pub(crate) struct Outcome {
 }
 
 /// A copy of bytes, and the store that publishes it.
-#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+#[derive(Debug)]
 pub(crate) struct CopyRequest {
     /// The end of the source.
     end: *const u8,
     /// Its start, as a negative distance from the end.
     start: isize,
-    /// The end of the bytes that are copied as words, as a negative distance from the end. On x86-64
-    /// these are all but the last seven.
-    #[cfg(not(target_arch = "x86_64"))]
+    /// The end of the bytes that are copied as words, as a negative distance from the end.
     words_end: isize,
     /// The end of the destination, as an offset from the shard.
     to: usize,
@@ -107,16 +106,15 @@ impl CopyRequest {
     /// Creates a request to copy `bytes` to offset `to` of a shard.
     #[inline(always)]
     pub(crate) fn new(bytes: &[u8], to: usize, expected: u64, new: u64) -> CopyRequest {
+        let range = bytes.as_ptr_range();
         let length = bytes.len() as isize;
+        // Some processors load words only from aligned addresses without a trap.
+        let aligned = (range.start.addr() | to).is_multiple_of(8);
+        let by_word = cfg!(target_arch = "x86_64") || aligned;
         CopyRequest {
-            end: bytes.as_ptr_range().end,
+            end: range.end,
             start: -length,
-            // Some processors load words only from aligned addresses without a trap.
-            #[cfg(not(target_arch = "x86_64"))]
-            words_end: match bytes.as_ptr().addr() | to {
-                aligned if aligned.is_multiple_of(8) => -(length % 8),
-                _ => -length,
-            },
+            words_end: if by_word { -(length % 8) } else { -length },
             to: to + bytes.len(),
             expected,
             new,
@@ -196,7 +194,7 @@ macro_rules! word_sections {
             pub(crate) unsafe fn copy_then_store_if(
                 word: usize,
                 at: usize,
-                request: CopyRequest,
+                request: &CopyRequest,
             ) -> Outcome {
                 // SAFETY: obligations 1 to 5; the destination is meaningless until the commit.
                 unsafe { copy_then_store_if!($source, DISPLACEMENT, word, at, request) }

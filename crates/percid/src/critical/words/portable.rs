@@ -43,7 +43,7 @@ pub(crate) unsafe fn store_if_both(
 pub(crate) unsafe fn copy_then_store_if(
     _word: usize,
     _at: usize,
-    _request: CopyRequest,
+    _request: &CopyRequest,
 ) -> Outcome {
     NOT_DONE
 }
