@@ -72,24 +72,26 @@ pub(crate) fn all() -> Vec<Comparison> {
     all
 }
 
+/// A loop over an operation on words.
+type OfWords = fn(&PerId<Value>, u64);
+
 /// Returns the operations on words of one's own, beside those of librseq, if it was built with it.
 fn of_own_words() -> Vec<Comparison> {
     let values: &PerId<Value> = leaked(PerId::new(Value::new));
-    let rust: [(&str, fn(&PerId<Value>, u64)); 4] = [
+    let rust: [(&str, OfWords); 4] = [
         ("own word add", loops::word_add),
         ("own lock", loops::word_lock),
         ("own list push + pop", loops::list_push_pop),
         ("own copy 16 bytes", loops::copy_and_publish),
     ];
     let librseq = loops::librseq::loops();
-    let comparison =
-        |(number, (operation, rust)): (usize, (&'static str, fn(&PerId<Value>, u64)))| {
-            let mut ways =
-                vec![Way { name: RUST, repeat: Box::new(move |times| rust(values, times)) }];
-            ways.extend(librseq.map(|loops| in_c("librseq", loops[number], ptr::null_mut())));
-            Comparison { operation, ways }
-        };
-    rust.into_iter().enumerate().map(comparison).collect()
+    let comparison = |number: usize| {
+        let (operation, rust) = rust[number];
+        let mut ways = vec![Way { name: RUST, repeat: Box::new(move |times| rust(values, times)) }];
+        ways.extend(librseq.map(|loops| in_c("librseq", loops[number], ptr::null_mut())));
+        Comparison { operation, ways }
+    };
+    (0..rust.len()).map(comparison).collect()
 }
 
 /// Objects of C with handles. A handle is NULL if the object cannot be created; then only the error
