@@ -110,7 +110,7 @@ in_rust!(ring_append, Ring, |it, times| {
     let _ = it.append(&record);
 });
 
-/// What librseq's loops have for each ID as well.
+/// The same fields as in librseq's loops, for each ID.
 #[derive(Debug)]
 pub(crate) struct Value {
     count: Word,
