@@ -12,6 +12,7 @@ use crate::handle;
 use crate::histogram::Histogram;
 use crate::local::CLOSED;
 pub use crate::local::visit::HeldByCaller;
+pub use crate::per_id::untyped::{Form, Prepare, Untyped, UntypedPerId, link};
 use crate::sys::{holder, memory, preserving_errno, race_detector, stderr};
 
 /// The address of the words that critical sections read.

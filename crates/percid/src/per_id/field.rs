@@ -29,6 +29,21 @@ impl<T, W> Field<T, W> {
         Field { offset, owner: PhantomData }
     }
 
+    /// Creates a field at an offset that is not known to the compiler.
+    ///
+    /// # Safety
+    ///
+    /// Each value has a field of type `W` at this offset.
+    #[cfg(all(
+        feature = "capi",
+        target_os = "linux",
+        target_pointer_width = "64",
+        not(percid_elsewhere)
+    ))]
+    pub(super) const unsafe fn at_offset(offset: usize) -> Field<T, W> {
+        Field { offset, owner: PhantomData }
+    }
+
     /// Returns a projection as it is: for [`field!`](crate::field), where it gives the types.
     #[doc(hidden)]
     pub const fn projection(projection: fn(&T) -> &W) -> fn(&T) -> &W {

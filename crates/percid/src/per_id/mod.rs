@@ -2,12 +2,20 @@
 //! visits.
 
 mod field;
+mod make;
 mod object;
 mod operations;
 mod shard;
 mod slow;
 #[cfg(test)]
 mod tests;
+#[cfg(all(
+    feature = "capi",
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere)
+))]
+pub(crate) mod untyped;
 mod visit;
 mod words;
 

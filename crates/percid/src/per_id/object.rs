@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
+use super::make::sealed::Make;
 use super::shard::{Extra, Shard, shard_at};
 use crate::arena::STRIDE;
 use crate::handle::{Handle, Needs, State};
@@ -77,12 +78,21 @@ unsafe impl<T: Send + Sync, F: Sync> Sync for PerId<T, F> {}
 unsafe impl<T: Send + Sync, F: Send> Send for PerId<T, F> {}
 
 impl<T, F> PerId<T, F> {
-    pub(super) const BYTES: usize = size_of::<Shard<T>>();
-
     const FITS: () = {
         assert!(align_of::<T>() <= 64, "values are aligned to a cache line at most");
         assert!(size_of::<Shard<T>>() <= STRIDE, "a value is larger than the memory of an ID");
     };
+
+    /// Creates an object whose values are made by `make`.
+    pub(super) const fn made_by(make: F) -> PerId<T, F> {
+        PerId {
+            handle: Handle::new(),
+            make,
+            extras: AtomicPtr::new(ptr::null_mut()),
+            visits: VisitLock { visitor: AtomicU64::new(0) },
+            values: PhantomData,
+        }
+    }
 
     /// Returns the extra shards.
     pub(super) fn extras(&self) -> impl Iterator<Item = &Shard<T>> {
@@ -91,7 +101,7 @@ impl<T, F> PerId<T, F> {
             // SAFETY: extras are not moved or unmapped until the object is dropped; `next` is never
             // changed after the extra was published.
             let extra = unsafe { NonNull::new(next)?.as_ref() };
-            next = extra.next;
+            next = extra.link.next;
             Some(&extra.shard)
         })
     }
@@ -110,13 +120,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     /// ```
     pub const fn new(make: F) -> PerId<T, F> {
         const { Self::FITS };
-        PerId {
-            handle: Handle::new(),
-            make,
-            extras: AtomicPtr::new(ptr::null_mut()),
-            visits: VisitLock { visitor: AtomicU64::new(0) },
-            values: PhantomData,
-        }
+        PerId::made_by(make)
     }
 
     /// Creates an object like [`new`](PerId::new) that uses `source`, whatever the process has
@@ -134,7 +138,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     /// The reason why the source cannot be used, or not with the fence that visits need.
     pub fn with_source(source: Source, make: F) -> Result<PerId<T, F>, SourceError> {
         let mut object = PerId::new(make);
-        object.handle = Handle::with_source(source, Needs::Fence, Self::BYTES)?;
+        object.use_source(source)?;
         Ok(object)
     }
 }
@@ -169,12 +173,17 @@ impl<T: Send + Sync, F> PerId<T, F> {
     /// assert_eq!(words.iter().count(), 0);
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, &T)> {
-        let ids = match self.handle.state() {
-            State::Claimed(_, Some(source)) => 0..source.id_count(),
-            _ => 0..0,
-        };
-        let of_ids = ids.filter_map(|id| Some((Some(id), self.get(id)?)));
+        let of_ids = self.values_from(0).map(|(id, value)| (Some(id), value));
         of_ids.chain(self.extras().filter_map(|extra| Some((None, extra.value()?))))
+    }
+
+    /// Returns the values of the IDs from `first` on.
+    pub(super) fn values_from(&self, first: u32) -> impl Iterator<Item = (u32, &T)> {
+        let end = match self.handle.state() {
+            State::Claimed(_, Some(source)) => source.id_count(),
+            _ => 0,
+        };
+        (first..end).filter_map(|id| Some((id, self.get(id)?)))
     }
 
     /// Returns the ID of a value that an operation returned; `None` if it belongs to no ID.
@@ -195,8 +204,29 @@ impl<T: Send + Sync, F> PerId<T, F> {
     }
 }
 
+impl<T, F: Make<T>> PerId<T, F> {
+    /// Claims the memory of a new object, with a source of its own.
+    pub(super) fn use_source(&mut self, source: Source) -> Result<(), SourceError> {
+        self.handle = Handle::with_source(source, Needs::Fence, self.make.shard_bytes())?;
+        Ok(())
+    }
+}
+
 impl<T, F> Drop for PerId<T, F> {
     fn drop(&mut self) {
+        // SAFETY: a function makes the values, so their shards have the size of their type; an
+        // object that is dropped is not used any more.
+        unsafe { self.release(size_of::<Shard<T>>()) };
+    }
+}
+
+impl<T, F> PerId<T, F> {
+    /// Drops all values and frees the memory.
+    ///
+    /// # Safety
+    ///
+    /// The maker's shards have `bytes` bytes, and the object is not used any more.
+    pub(super) unsafe fn release(&mut self, bytes: usize) {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             for id in 0..source.id_count() {
                 // SAFETY: the block of this object; `&mut self` guarantees that no other thread
@@ -209,13 +239,13 @@ impl<T, F> Drop for PerId<T, F> {
             // SAFETY: `&mut self` guarantees that no other thread uses the extras; each is a
             // mapping of its own.
             unsafe {
-                next = extra.as_ref().next;
+                next = extra.as_ref().link.next;
                 extra.as_ref().shard.drop_value();
-                memory::unmap(extra.cast(), size_of::<Extra<T>>());
+                memory::unmap(extra.cast(), Extra::<T>::bytes(bytes));
             }
         }
         // SAFETY: `&mut self` proves that no operation on this object is running or will run.
-        unsafe { self.handle.release(Self::BYTES) };
+        unsafe { self.handle.release(bytes) };
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::ptr::NonNull;
 
+use super::make::sealed::Make;
 use super::shard::{Shard, shard_at};
-use super::words::sealed::Bits;
+use super::words::{sealed::Bits, write};
 use super::{Bytes, Field, PerId, Pointer, Stored, Word};
 use crate::critical::MARKS;
 use crate::critical::words::{CopyRequest, NOT_DONE, Outcome, word_section};
@@ -67,7 +68,7 @@ type Stores<'p, T, W, O = W> = Result<&'p T, Unchanged<<W as Bits>::Value, <O as
 
 /// The operations on the running thread's value. Each is one section, and returns the value that it
 /// worked on.
-impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
+impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     /// Adds `n` to a word. Wraps around.
     ///
     /// ```
@@ -299,10 +300,28 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         if to.1.checked_add(bytes.len()).is_none_or(|end| end > LENGTH) {
             return Err(Unchanged::TooLong);
         }
+        // SAFETY: the bytes lie in the field of a value, whose bytes change only by operations.
+        unsafe { self.copy_to(field, expected, new, to.0.offset() + to.1, bytes) }
+    }
+
+    /// Copies bytes to offset `to` of the value, and then stores `new` in a field, if that has the
+    /// value `expected`.
+    ///
+    /// # Safety
+    ///
+    /// The destination lies inside the value, and is accessed only as [`Bytes`] are.
+    #[inline(always)]
+    pub(super) unsafe fn copy_to<W: Stored>(
+        &self,
+        field: Field<T, W>,
+        expected: W::Value,
+        new: W::Value,
+        to: usize,
+        bytes: &[u8],
+    ) -> Stores<'_, T, W> {
         let (at, old, bits) = (offset(field), W::to_bits(expected), W::to_bits(new));
-        let start = offset(to.0) + to.1;
         let section = move |word| {
-            let request = CopyRequest::new(bytes, start, old, bits);
+            let request = CopyRequest::new(bytes, Shard::<T>::VALUE + to, old, bits);
             // SAFETY: the word of this object, fields of its values, and bytes that fit.
             let done: Outcome =
                 unsafe { word_section!(word, copy_then_store_if(at, &request), else NOT_DONE) };
@@ -310,7 +329,8 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
         };
         let held = move |value| {
             expect::<W, W>(field.of(value), expected)?;
-            to.0.of(value).write(to.1, bytes);
+            // SAFETY: the caller guarantees that the destination lies inside the value.
+            unsafe { write(std::ptr::from_ref(value).cast::<u8>().add(to), bytes) };
             field.of(value).set(new);
             Ok(value)
         };

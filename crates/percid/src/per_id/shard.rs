@@ -41,6 +41,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
+use super::make::sealed::Make;
 use crate::critical::words::READY as READY_WORD;
 use crate::sys::atomic::{
     AtomicI64,
@@ -61,20 +62,28 @@ pub(super) struct Shard<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// A shard that belongs to no ID.
+/// A shard that belongs to no ID, at the start of a mapping. The shard is last, because its size
+/// may be known to the object only.
 #[repr(C)]
 pub(super) struct Extra<T> {
+    pub(super) link: Link<T>,
     pub(super) shard: Shard<T>,
+}
+
+/// The part before the shard, which is aligned as the shard of an ID is.
+#[repr(C, align(64))]
+pub(super) struct Link<T> {
     pub(super) next: *mut Extra<T>,
 }
 
-impl<T> Shard<T> {
-    /// Creates a shard that the calling thread holds.
-    pub(super) fn held_by_caller(value: T) -> Shard<T> {
-        let state = AtomicI64::new(thread::token() as i64);
-        Shard { state, value: UnsafeCell::new(MaybeUninit::new(value)) }
+impl<T> Extra<T> {
+    /// Returns the size of an extra whose shard has `bytes` bytes.
+    pub(super) const fn bytes(bytes: usize) -> usize {
+        std::mem::offset_of!(Extra<T>, shard) + bytes
     }
+}
 
+impl<T> Shard<T> {
     /// The offset of the value.
     pub(super) const VALUE: usize = std::mem::offset_of!(Shard<T>, value);
 
@@ -119,7 +128,7 @@ impl<T> Shard<T> {
 
     /// Makes the value, as the thread whose [`making`] is the state. If `make` panics there is no
     /// value, as before.
-    pub(super) fn fill(&self, make: &impl Fn() -> T) {
+    pub(super) fn fill(&self, make: &impl Make<T>) {
         struct Making<'s>(&'s AtomicI64, i64);
         impl Drop for Making<'_> {
             fn drop(&mut self) {
@@ -127,10 +136,9 @@ impl<T> Shard<T> {
             }
         }
         let mut end = Making(&self.state, NONE);
-        let value = make();
         // SAFETY: only the thread that makes the value has access to it until the state says that
-        // there is one.
-        _ = unsafe { (*self.value.get()).write(value) };
+        // there is one; the shard was claimed or mapped with the size of `make`.
+        unsafe { make.make_at(self.value.get().cast()) };
         race_detector::release(self.key());
         end.1 = READY;
     }

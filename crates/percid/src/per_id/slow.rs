@@ -1,8 +1,10 @@
 //! The slow path of an operation: first use, no ID, an aborted section, a shard that is held.
 
 use std::ops::ControlFlow;
+use std::ptr::NonNull;
 
 use super::PerId;
+use super::make::sealed::Make;
 use super::shard::{Extra, Hold, NONE, READY, Shard, making, shard_at};
 use crate::arena::Block;
 use crate::critical::by_mark;
@@ -12,7 +14,7 @@ use crate::push_list;
 use crate::retry::retry;
 use crate::sys::{memory, preserving_errno, race_detector};
 
-impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
+impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     /// Does an operation by its section, or on a shard that the thread holds: its ID's with the
     /// atomic source, or an extra one. Returns `None` if there is no memory.
     #[cold]
@@ -26,7 +28,7 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
             return Some(held(value(&hold)));
         }
         preserving_errno(|| {
-            let by_source = match self.handle.settle(Needs::Fence, Self::BYTES) {
+            let by_source = match self.handle.settle(Needs::Fence, self.make.shard_bytes()) {
                 State::Claimed(block, Some(Source::Atomic)) => self
                     .make_at_hint(block)
                     .and_then(|()| hold_at_hint(block))
@@ -90,16 +92,40 @@ impl<T: Send + Sync, F: Fn() -> T> PerId<T, F> {
     }
 
     fn new_extra(&self) -> Option<Hold<'_, T>> {
-        let value = (self.make)();
-        let extra = memory::map(size_of::<Extra<T>>())?.cast::<Extra<T>>();
-        let shard = Shard::held_by_caller(value);
-        // SAFETY: fresh memory, large enough and aligned to a page.
-        unsafe { extra.write(Extra { shard, next: std::ptr::null_mut() }) };
+        let new = NewExtra::map(Extra::<T>::bytes(self.make.shard_bytes()))?;
+        let extra = new.memory.cast::<Extra<T>>();
+        // SAFETY: zeros are a shard without a value, and the mapping is large enough. Extras are
+        // not moved or unmapped until the object is dropped, unless the maker panics here.
+        let shard = unsafe { &(*extra.as_ptr()).shard };
+        shard.fill(&self.make);
+        let hold = shard.try_hold()?;
+        std::mem::forget(new);
         // SAFETY: no other thread has access to the extra before it is pushed.
-        let link = |next| unsafe { (*extra.as_ptr()).next = next };
+        let link = |next| unsafe { (&raw mut (*extra.as_ptr()).link.next).write(next) };
         push_list::push(&self.extras, extra.as_ptr(), link);
-        // SAFETY: extras are not moved or unmapped until the object is dropped.
-        Some(Hold { shard: unsafe { &extra.as_ref().shard } })
+        Some(hold)
+    }
+}
+
+/// The memory of an extra that no other thread knows yet, unmapped when this is dropped.
+struct NewExtra {
+    memory: NonNull<u8>,
+    bytes: usize,
+}
+
+impl NewExtra {
+    fn map(bytes: usize) -> Option<NewExtra> {
+        let memory = memory::map(bytes)?;
+        // References to the extra may be made from its address.
+        memory.expose_provenance();
+        Some(NewExtra { memory, bytes })
+    }
+}
+
+impl Drop for NewExtra {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's, and nothing refers to it.
+        unsafe { memory::unmap(self.memory, self.bytes) };
     }
 }
 

@@ -153,7 +153,7 @@ impl<'p, T: Send + Sync, F> Visit<'p, T, F> {
         while let Some(extra) = NonNull::new(self.extra) {
             // SAFETY: extras are not moved or unmapped until the object is dropped.
             let extra = unsafe { extra.as_ref() };
-            self.extra = extra.next;
+            self.extra = extra.link.next;
             if let Some(hold) = hold(&extra.shard) {
                 return Some(Held { hold, id: None, thread: PhantomData });
             }

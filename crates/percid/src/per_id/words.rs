@@ -175,13 +175,6 @@ impl<const LENGTH: usize> Bytes<LENGTH> {
 }
 
 impl<const LENGTH: usize> Bytes<LENGTH> {
-    /// Copies bytes to `start`, as the holder of the shard; they fit.
-    pub(super) fn write(&self, start: usize, from: &[u8]) {
-        for (index, &byte) in from.iter().enumerate() {
-            self.byte(start + index).store(byte, Relaxed);
-        }
-    }
-
     fn byte(&self, index: usize) -> &AtomicU8 {
         assert!(index < LENGTH, "a byte beyond the end");
         // SAFETY: the byte lies inside, and is only accessed by atomics and sections.
@@ -198,6 +191,18 @@ impl<const LENGTH: usize> Default for Bytes<LENGTH> {
 impl<const LENGTH: usize> fmt::Debug for Bytes<LENGTH> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{LENGTH} bytes")
+    }
+}
+
+/// Copies bytes into a value, as the holder of the shard.
+///
+/// # Safety
+///
+/// The destination lies inside the value, in bytes that are accessed only as [`Bytes`] are.
+pub(super) unsafe fn write(to: *const u8, from: &[u8]) {
+    for (index, &byte) in from.iter().enumerate() {
+        // SAFETY: the caller guarantees such bytes.
+        unsafe { AtomicU8::from_ptr(to.add(index).cast_mut()) }.store(byte, Relaxed);
     }
 }
 
