@@ -16,6 +16,7 @@
  *     stack       of pointers                  pool        of objects of one size
  *     local       a value for any function     ring        of byte records
  *     mask        which IDs have work to do   numa        memory that follows its threads
+ *     memory      of each ID, for structures of your own
  *     family      counters, gauges and histograms by labels
  *     registry    of families, and the page that Prometheus reads of them
  *
@@ -32,13 +33,13 @@
  *           it reads: percid_counter_add(), percid_machine_read(). What concerns the whole process
  *           has no type: percid_init(), percid_version(), percid_reason(), percid_current_id(),
  *           percid_compact_ids() and percid_set_id_limit(). What shall be made comes first.
- * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask, percid_balancer,
- *           percid_registry and percid_family are made by percid_..._create(), percid_region by
+ * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask, percid_memory,
+ *           percid_balancer, percid_registry and percid_family are made by percid_..._create(), percid_region by
  *           percid_region_register(), percid_consumer by percid_consumer_open(); these handles are
  *           no addresses. One that was destroyed is recognised forever and answered by -EBADF, one
  *           of another type by -EINVAL.
- * Static    percid_stack, percid_pool, percid_local, percid_ring and percid_mask may have static
- *           storage instead: initialised by PERCID_..._INIT, handed to functions by their address.
+ * Static    percid_stack, percid_pool, percid_local, percid_ring, percid_mask and percid_memory may have
+ *           static storage instead: initialised by PERCID_..._INIT, handed to functions by their address.
  *           Such an object costs nothing until it is used, may be used before main() and after
  *           exit() was called, and is never destroyed: it must not be moved, copied, or go away.
  *           Arguments that percid_..._create() would refuse are answered by -EINVAL, or NULL, when
@@ -167,6 +168,9 @@
 
 /** A mask of static storage, without members. */
 #define PERCID_MASK_INIT {{0}, {0}}
+
+/** Memory of static storage: what the arguments are, percid_memory_create() says. */
+#define PERCID_MEMORY_INIT(size, align, init, context) {0, (size), (align), (init), (context), {0}}
 
 
 /**
@@ -1256,6 +1260,82 @@ typedef struct PERCID_ALIGNED(64) percid_mask {
      */
     uint64_t rest[16];
 } percid_mask;
+
+/**
+ * A value of the program's own type for every ID that uses one, and operations on its 64-bit
+ * words: per-ID data for structures of your own.
+ *
+ * Made by percid_memory_create(), or of static storage: `static percid_memory traffic =
+ * PERCID_MEMORY_INIT(sizeof(struct traffic), 8, NULL, NULL);`.
+ *
+ * An operation reads and writes words of the running thread's value in one critical section: it
+ * is done as a whole, with the ID's value to itself, or not at all. No locked instruction is
+ * needed. Words are `uint64_t`, `int64_t` or pointers; they are named by their offset, as in
+ * `offsetof(struct traffic, packets)`. Read them by `__atomic_load_n(&value->packets,
+ * __ATOMIC_ACQUIRE)`. Only operations and visits change a value.
+ *
+ * Threads: any number of threads may use it at once. Two operations on one value never overlap.
+ * An operation may use another value than the one before, since a thread may move; each stores the
+ * address of the value that it worked on.
+ * Value: an operation works on a value that belongs to no ID if it was interrupted or moved eight
+ * times in a row, if the thread can have no ID, or if its ID's value is being visited.
+ * percid_memory_next() and percid_memory_for_each() include these values.
+ * Waiting: operations do not wait.
+ * Signals: operations are async-signal-safe if `init` is, and leave errno alone;
+ * percid_memory_create(), percid_memory_for_each() and percid_memory_destroy() are not.
+ * Fork: the child has a copy of every value. Values that other threads of the parent were making
+ * or visiting are lost to it.
+ * Memory: 64 bytes; for every ID that used it the size of a value and 8 bytes (or its alignment,
+ * if that is more), rounded up to a power of two; at least a page for each value without an ID.
+ * Values of several objects share an ID's cache lines.
+ * Cost: an addition about 25 instructions, two of them stores, none locked; with
+ * PERCID_SOURCE_ATOMIC one locked instruction.
+ */
+typedef struct PERCID_ALIGNED(64) percid_memory {
+    /**
+     * Private to the library.
+     */
+    uint64_t word;
+    /**
+     * The size of a value.
+     */
+    size_t size;
+    /**
+     * Its alignment.
+     */
+    size_t align;
+    /**
+     * Initialises a zeroed value, if zeros are not enough.
+     */
+    void (*init)(void *value, void *context);
+    /**
+     * The argument of the function.
+     */
+    void *context;
+    /**
+     * Private to the library.
+     */
+    uint64_t rest[3];
+} percid_memory;
+
+/**
+ * The value that an operation worked on, and the words that it has seen there.
+ */
+typedef struct percid_outcome {
+    /**
+     * The value; NULL if nothing was changed.
+     */
+    void *value;
+    /**
+     * The word `field` before the operation.
+     */
+    uint64_t seen;
+    /**
+     * The other word of percid_memory_store_if_both(), if `field` was as expected but that was
+     * not; otherwise 0.
+     */
+    uint64_t other;
+} percid_outcome;
 
 /**
  * The constants and rules of a balancer, filled by percid_balancer_settings_init() and then
@@ -2522,6 +2602,231 @@ int64_t percid_mask_drain(struct percid_mask *mask,
  * detected.
  */
 PERCID_INLINE int percid_mask_destroy(struct percid_mask *mask) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new object in `memory`, whose values have `size` bytes (at least 1, and below 16 MiB)
+ * that are aligned to `align` bytes (a power of two up to 64).
+ *
+ * A value is made when an ID first uses one: its memory is zeroed and passed to `init`, which may
+ * be NULL, with `context`. Any operation of any thread may call it, also in a signal handler. It
+ * must not use the object, and it must return: the process ends if it does not.
+ *
+ * Returns 0, -EINVAL for NULL or invalid arguments, or -ENOMEM; on error `memory` becomes NULL.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_memory_create(struct percid_memory **memory,
+                         size_t size,
+                         size_t align,
+                         void (*init)(void *value, void *context),
+                         void *context);
+
+/**
+ * Stores a new object like percid_memory_create(), with a source that is independent of the
+ * process's: for measurements and tests.
+ *
+ * Returns 0, -EINVAL for NULL, invalid arguments or a number that is not a source's, -ENOMEM, or
+ * the reason why the source cannot be used, as percid_source_prepare() does; on error `memory`
+ * becomes NULL.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_memory_create_with_source(struct percid_memory **memory,
+                                     int source,
+                                     size_t size,
+                                     size_t align,
+                                     void (*init)(void *value, void *context),
+                                     void *context);
+
+/**
+ * Adds `n` to the word at offset `field` of the running thread's value. Wraps around. Stores the
+ * address of the value in `value`, unless that is NULL; NULL on error.
+ *
+ * Returns 0; -ENOMEM if there is no memory for the value; -EINVAL for NULL, or if the word is not
+ * aligned to 8 bytes inside the value; -EBADF if the object is destroyed. Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_add(struct percid_memory *memory,
+                      size_t field,
+                      int64_t n,
+                      void **value) PERCID_NOEXCEPT;
+
+/**
+ * Stores `new` in the word at offset `field` of the running thread's value. The word that it
+ * replaced is `seen` in `outcome`, which may be NULL. With 0 it takes a whole list.
+ *
+ * Returns 0, or an error of percid_memory_add(). Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_swap(struct percid_memory *memory,
+                       size_t field,
+                       uint64_t new_,
+                       struct percid_outcome *outcome) PERCID_NOEXCEPT;
+
+/**
+ * Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+ * `expected`. The word before that is `seen` in `outcome`, which may be NULL.
+ *
+ * Returns 1; 0 without effect if the word has another value; or an error of percid_memory_add().
+ * Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_store_if(struct percid_memory *memory,
+                           size_t field,
+                           uint64_t expected,
+                           uint64_t new_,
+                           struct percid_outcome *outcome) PERCID_NOEXCEPT;
+
+/**
+ * Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+ * `expected`, and before that `first_value` in the word at offset `first`.
+ *
+ * The word at `first` is meaningless until `new` is stored: an operation that is interrupted may
+ * have stored it without storing `new`. So only what `new` says may give it a meaning, such as a
+ * slot above the number of slots in use.
+ *
+ * Returns what percid_memory_store_if() does. Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_store_both_if(struct percid_memory *memory,
+                                size_t field,
+                                uint64_t expected,
+                                uint64_t new_,
+                                size_t first,
+                                uint64_t first_value,
+                                struct percid_outcome *outcome) PERCID_NOEXCEPT;
+
+/**
+ * Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+ * `expected` and the word at offset `second` has the value `expected_second`.
+ *
+ * Returns what percid_memory_store_if() does. If only the second word has another value, that is
+ * `other` in `outcome`. Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_store_if_both(struct percid_memory *memory,
+                                size_t field,
+                                uint64_t expected,
+                                uint64_t new_,
+                                size_t second,
+                                uint64_t expected_second,
+                                struct percid_outcome *outcome) PERCID_NOEXCEPT;
+
+/**
+ * Copies `length` bytes to offset `to` of the running thread's value, and then stores `new` in the
+ * word at offset `field`, if that has the value `expected`.
+ *
+ * The destination is meaningless until `new` is stored: an operation that is interrupted may have
+ * written a part of it. The time is that of the copy; a long one is interrupted more often.
+ *
+ * Returns what percid_memory_store_if() does, and -EINVAL if the bytes do not fit.
+ * Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_copy_then_store_if(struct percid_memory *memory,
+                                     size_t field,
+                                     uint64_t expected,
+                                     uint64_t new_,
+                                     size_t to,
+                                     const void *bytes,
+                                     size_t length,
+                                     struct percid_outcome *outcome) PERCID_NOEXCEPT;
+
+/**
+ * Makes `item` the first of a list of the running thread's value: the word at offset `head` points
+ * to the first item, and that at offset `next` of each item to the one behind it. Stores the
+ * address of the value in `value`, unless that is NULL; NULL on error.
+ *
+ * The item is in no list before. It stays where it is until it was popped, or taken with its list;
+ * until then only operations of this object use its word at `next`.
+ *
+ * Returns 0; an error of percid_memory_add(); -EINVAL also if `item` is NULL, or if it or `next`
+ * is not aligned to 8 bytes. Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_push(struct percid_memory *memory,
+                       size_t head,
+                       void *item,
+                       size_t next,
+                       void **value) PERCID_NOEXCEPT;
+
+/**
+ * Takes the first item out of a list of the running thread's value, and stores it in `item`: NULL
+ * if that list is empty, or on error.
+ *
+ * All items of the list were added by percid_memory_push(), with the same `next`. An item that was
+ * popped is the caller's: it may be freed at once.
+ *
+ * Returns 1; 0 if the list is empty; an error of percid_memory_push(); -EINVAL also if `item` is
+ * NULL. Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_pop(struct percid_memory *memory,
+                      size_t head,
+                      size_t next,
+                      void **item) PERCID_NOEXCEPT;
+
+/**
+ * Returns the value of an ID; NULL if that ID has not used one, or while it is being made.
+ * Async-signal-safe.
+ */
+PERCID_INLINE void *percid_memory_get(struct percid_memory *memory, uint32_t id) PERCID_NOEXCEPT;
+
+/**
+ * Returns the value of the running thread's ID, as a hint: the thread may be moved at any time.
+ * NULL if there is none yet. Async-signal-safe.
+ */
+PERCID_INLINE void *percid_memory_current(struct percid_memory *memory) PERCID_NOEXCEPT;
+
+/**
+ * Returns the value behind another one, in the order of IDs and then those that belong to no ID;
+ * the first one behind NULL; NULL if there are no more. Values may change at any time: see
+ * percid_memory_for_each().
+ *
+ *     for (void *value = NULL; (value = percid_memory_next(memory, value)) != NULL;)
+ *
+ * Async-signal-safe.
+ */
+PERCID_INLINE void *percid_memory_next(struct percid_memory *memory, const void *value) PERCID_NOEXCEPT;
+
+/**
+ * Returns the ID of a value; -ENOENT if it belongs to no ID, -EINVAL for NULL, -EBADF if the
+ * object is destroyed. Async-signal-safe.
+ */
+PERCID_INLINE int percid_memory_id_of(struct percid_memory *memory, const void *value) PERCID_NOEXCEPT;
+
+/**
+ * Calls `visit` for every existing value, of every ID and those that belong to none. No operation
+ * changes the value meanwhile, and `visit` may: threads whose value is being visited work on
+ * others. All earlier operations on the value are visible.
+ *
+ * It misses values that are being made, or used by a thread without an ID, for about a second or
+ * longer; and those of all IDs, if the process has entered a sandbox since the first use that
+ * refuses membarrier().
+ *
+ * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed, -EDEADLK if `visit` of this
+ * object calls it. Waits for other visits. `visit` may call the operations, which work on other
+ * values. If it does not return, the remaining values are not visited. Costs one fence of all
+ * CPUs, about 10 us, for every 64 IDs.
+ */
+PERCID_INLINE
+int percid_memory_for_each(struct percid_memory *memory,
+                           void (*visit)(void *value, void *argument),
+                           void *argument);
+
+/**
+ * Calls `drop` for every value, unless it is NULL, and destroys the object. No other thread may
+ * use it during the call, and `drop` must not either. If `drop` does not return, the object stays,
+ * with all values.
+ *
+ * Returns 0; -EINVAL for NULL, and for an object of static storage, which is unchanged; -EDEADLK
+ * if the caller is in a visit of it; -EBADF if it was destroyed before. Its handle is still
+ * detected.
+ */
+PERCID_INLINE
+int percid_memory_destroy(struct percid_memory *memory,
+                          void (*drop)(void *value, void *argument),
+                          void *argument);
 
 /**
  * Fills `settings` with the defaults. `size` is sizeof(percid_balancer_settings).

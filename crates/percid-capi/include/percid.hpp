@@ -57,6 +57,7 @@
 #include <cstring>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -295,6 +296,12 @@ PERCID_HIDDEN inline void check(std::int64_t result, const char *what)
         throw std::system_error(error_of(result), what);
     }
 }
+PERCID_HIDDEN inline void check(const std::error_code &error, const char *what)
+{
+    if (error) {
+        throw std::system_error(error, what);
+    }
+}
 #endif
 
 PERCID_HIDDEN inline void destroy(percid_stack *stack) noexcept
@@ -351,7 +358,7 @@ PERCID_HIDDEN inline void destroy(percid_registry *registry) noexcept
 }
 
 /* Where an object is: behind a handle of percid.h, which one object owns. */
-template <class C>
+template <class C, void (*End)(C *) noexcept = destroy>
 class owned {
 public:
     PERCID_HIDDEN constexpr owned() noexcept = default;
@@ -373,7 +380,7 @@ public:
     PERCID_HIDDEN ~owned()
     {
         if (handle_ != nullptr) {
-            destroy(handle_);
+            End(handle_);
         }
     }
 
@@ -1685,6 +1692,608 @@ public:
     PERCID_HIDDEN constexpr static_mask() noexcept : basic_mask(percid_mask PERCID_MASK_INIT) {}
     static_mask(const static_mask &) = delete;
     static_mask &operator=(const static_mask &) = delete;
+};
+
+template <class T, class W>
+class field;
+
+namespace detail {
+
+/* Where a member is in its object. With the C++ ABI of Linux that is what a pointer to a member of
+ * data holds. */
+template <class T, class W>
+PERCID_HIDDEN_INLINE std::size_t offset_of(W T::*member) noexcept
+{
+    static_assert(sizeof member == sizeof(std::ptrdiff_t), "a pointer to a member is an offset");
+    std::ptrdiff_t offset = 0;
+    std::memcpy(&offset, &member, sizeof offset);
+    return static_cast<std::size_t>(offset);
+}
+
+/* The type of a field: of `&T::name`, or of a field. */
+template <class T, class F>
+struct field_of;
+template <class T, class W>
+struct field_of<T, W T::*> {
+    using type = W;
+};
+template <class T, class W>
+struct field_of<T, field<T, W>> {
+    using type = W;
+};
+
+/* Numbers and pointers as C has them. */
+PERCID_HIDDEN_INLINE inline std::uint64_t bits(std::int64_t value) noexcept
+{
+    return static_cast<std::uint64_t>(value);
+}
+PERCID_HIDDEN_INLINE inline std::uint64_t bits(const volatile void *value) noexcept
+{
+    return reinterpret_cast<std::uintptr_t>(value);
+}
+
+template <class V>
+PERCID_HIDDEN_INLINE V from_bits(std::uint64_t bits) noexcept
+{
+    if constexpr (std::is_pointer<V>::value) {
+        return reinterpret_cast<V>(static_cast<std::uintptr_t>(bits));
+    } else {
+        return static_cast<V>(bits);
+    }
+}
+
+/* Destroys the values of a per_id, and the object behind it. */
+template <class T>
+PERCID_HIDDEN void end_values(percid_memory *memory) noexcept
+{
+    const auto end = [](void *value, void *) { std::launder(static_cast<T *>(value))->~T(); };
+    percid_memory_destroy(memory, end, nullptr);
+}
+
+} // namespace detail
+
+/*
+ * A 64-bit number in a value of a per_id: its operations change it.
+ */
+class word {
+public:
+    using value_type = std::int64_t;
+
+    PERCID_HIDDEN constexpr explicit word(std::int64_t value = 0) noexcept : value_(value) {}
+    word(const word &) = delete;
+    word &operator=(const word &) = delete;
+
+    /* The number. The thread sees what was written before the operation that stored it, but for add(). */
+    [[nodiscard]] PERCID_HIDDEN std::int64_t load() const noexcept
+    {
+        return __atomic_load_n(&value_, __ATOMIC_ACQUIRE);
+    }
+
+    /* Stores a number, for whoever has the value to itself: a visitor. */
+    PERCID_HIDDEN void store(std::int64_t value) noexcept
+    {
+        __atomic_store_n(&value_, value, __ATOMIC_RELEASE);
+    }
+
+private:
+    std::int64_t value_;
+};
+
+/* A pointer in a value of a per_id, or in an item of its lists. */
+template <class N>
+class pointer {
+public:
+    using value_type = N *;
+
+    PERCID_HIDDEN constexpr explicit pointer(N *value = nullptr) noexcept : value_(value) {}
+    pointer(const pointer &) = delete;
+    pointer &operator=(const pointer &) = delete;
+
+    /* The pointer, as word::load() returns a number. */
+    [[nodiscard]] PERCID_HIDDEN N *load() const noexcept
+    {
+        return __atomic_load_n(&value_, __ATOMIC_ACQUIRE);
+    }
+
+    /* Stores a pointer, as word::store() stores a number. */
+    PERCID_HIDDEN void store(N *value) noexcept
+    {
+        __atomic_store_n(&value_, value, __ATOMIC_RELEASE);
+    }
+
+private:
+    N *value_;
+};
+
+/* Bytes in a value of a per_id, the destination of a copy. */
+template <std::size_t Length>
+class bytes {
+public:
+    static constexpr std::size_t length = Length;
+
+    PERCID_HIDDEN constexpr bytes() noexcept : bytes_{} {}
+    bytes(const bytes &) = delete;
+    bytes &operator=(const bytes &) = delete;
+
+    /* Copies `count` bytes from `start` on. False without effect if they reach beyond the end. Bytes
+     * that an operation is writing may be old or new: load the word that publishes them first. */
+    PERCID_HIDDEN bool read(std::size_t start, void *to, std::size_t count) const noexcept
+    {
+        if (start > Length || count > Length - start) {
+            return false;
+        }
+        for (std::size_t i = 0; i < count; i++) {
+            static_cast<unsigned char *>(to)[i] = __atomic_load_n(&bytes_[start + i], __ATOMIC_RELAXED);
+        }
+        return true;
+    }
+
+private:
+    alignas(8) unsigned char bytes_[Length];
+};
+
+/* A field of type W in values of type T: `&T::name`, or element() of an array. */
+template <class T, class W>
+class field {
+public:
+    PERCID_HIDDEN_INLINE field(W T::*member) noexcept : offset_(detail::offset_of(member)) {}
+
+    /* Its distance from the start of a value, in bytes. */
+    [[nodiscard]] PERCID_HIDDEN_INLINE std::size_t offset() const noexcept
+    {
+        return offset_;
+    }
+
+private:
+    template <class O, class V, std::size_t N>
+    friend field<O, V> element(V (O::*array)[N], std::size_t index) noexcept;
+
+    PERCID_HIDDEN_INLINE explicit field(std::size_t offset) noexcept : offset_(offset) {}
+
+    std::size_t offset_;
+};
+
+/* An element of an array, as a field. Ends the program if the array has no such element. */
+template <class T, class W, std::size_t N>
+[[nodiscard]] PERCID_HIDDEN_INLINE field<T, W> element(W (T::*array)[N], std::size_t index) noexcept
+{
+    if (index >= N) {
+        std::abort();
+    }
+    return field<T, W>(detail::offset_of(array) + index * sizeof(W));
+}
+
+/* What an operation that compares has done: true if it stored. */
+template <class T, class V, class O = V>
+struct outcome {
+    /* The value that it worked on; null if it changed nothing. */
+    T *value = nullptr;
+    /* The field before. */
+    V seen{};
+    /* The other field of store_if_both(), if that alone was not as expected. */
+    O other{};
+
+    PERCID_HIDDEN explicit operator bool() const noexcept
+    {
+        return value != nullptr;
+    }
+};
+
+/*
+ * A value of type T for every ID that uses one, wherever the object is, and operations on its fields:
+ * percid::word, percid::pointer and percid::bytes. Each is done as a whole on the running thread's
+ * value, or not at all; see percid_memory. A thread may move between two of them. Those that fail
+ * found no memory for the value. All are async-signal-safe if the maker of values is.
+ *
+ *     struct traffic { percid::word packets, bytes; };
+ *     static percid::static_per_id<traffic> per_id;
+ *     per_id.add(&traffic::bytes, 1500);
+ */
+template <class T, class Place>
+class basic_per_id {
+    static_assert(std::is_same<T, std::remove_cv_t<T>>::value, "values are neither const nor volatile");
+    static_assert(alignof(T) <= 64, "values are aligned to a cache line at most");
+
+    template <class F>
+    using field_type = typename detail::field_of<T, F>::type;
+    template <class F>
+    using value_of = typename field_type<F>::value_type;
+
+public:
+    basic_per_id(const basic_per_id &) = delete;
+    basic_per_id &operator=(const basic_per_id &) = delete;
+
+    /* Adds to a word. Wraps around. Returns the value that it worked on. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN_INLINE T &add(field<T, word> where, std::int64_t n)
+    {
+        std::error_code error;
+        T *const value = add(where, n, error);
+        detail::check(error, "percid::per_id::add");
+        return *value;
+    }
+#endif
+    PERCID_HIDDEN_INLINE T *add(field<T, word> where, std::int64_t n, std::error_code &error) noexcept
+    {
+        void *value = nullptr;
+        error = detail::error_of(percid_memory_add(memory_.get(), where.offset(), n, &value));
+        return adopt(value);
+    }
+
+    /* Stores, and returns what it replaced. With a null pointer it takes a whole list. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> swap(F where, value_of<F> next)
+    {
+        std::error_code error;
+        const outcome<T, value_of<F>> done = swap(where, next, error);
+        detail::check(error, "percid::per_id::swap");
+        return done;
+    }
+#endif
+    template <class F>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> swap(F where, value_of<F> next, std::error_code &error) noexcept
+    {
+        percid_outcome done{};
+        error = detail::error_of(percid_memory_swap(memory_.get(), offset(where), detail::bits(next), &done));
+        return told<value_of<F>, value_of<F>>(done);
+    }
+
+    /* Stores `next` if the field has the value `expected`. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> store_if(F where, value_of<F> expected, value_of<F> next)
+    {
+        std::error_code error;
+        const outcome<T, value_of<F>> done = store_if(where, expected, next, error);
+        detail::check(error, "percid::per_id::store_if");
+        return done;
+    }
+#endif
+    template <class F>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> store_if(F where, value_of<F> expected, value_of<F> next,
+                                                          std::error_code &error) noexcept
+    {
+        percid_outcome done{};
+        error = detail::error_of(percid_memory_store_if(memory_.get(), offset(where), detail::bits(expected),
+                                                        detail::bits(next), &done));
+        return told<value_of<F>, value_of<F>>(done);
+    }
+
+    /* The same, and stores `first_value` in `first` before: that is meaningless until `next` is
+     * stored, since an interrupted operation may have stored it alone. */
+#if PERCID_EXCEPTIONS
+    template <class F, class G>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> store_both_if(F where, value_of<F> expected, value_of<F> next, G first,
+                                                               value_of<G> first_value)
+    {
+        std::error_code error;
+        const outcome<T, value_of<F>> done = store_both_if(where, expected, next, first, first_value, error);
+        detail::check(error, "percid::per_id::store_both_if");
+        return done;
+    }
+#endif
+    template <class F, class G>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> store_both_if(F where, value_of<F> expected, value_of<F> next, G first,
+                                                               value_of<G> first_value, std::error_code &error) noexcept
+    {
+        percid_outcome done{};
+        error = detail::error_of(percid_memory_store_both_if(memory_.get(), offset(where), detail::bits(expected),
+                                                             detail::bits(next), offset(first),
+                                                             detail::bits(first_value), &done));
+        return told<value_of<F>, value_of<F>>(done);
+    }
+
+    /* Stores `next` if the field has the value `expected`, and `second` that which is expected there. */
+#if PERCID_EXCEPTIONS
+    template <class F, class G>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>, value_of<G>> store_if_both(F where, value_of<F> expected,
+                                                                            value_of<F> next, G second,
+                                                                            value_of<G> expected_second)
+    {
+        std::error_code error;
+        const outcome<T, value_of<F>, value_of<G>> done =
+            store_if_both(where, expected, next, second, expected_second, error);
+        detail::check(error, "percid::per_id::store_if_both");
+        return done;
+    }
+#endif
+    template <class F, class G>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>, value_of<G>>
+    store_if_both(F where, value_of<F> expected, value_of<F> next, G second, value_of<G> expected_second,
+                  std::error_code &error) noexcept
+    {
+        percid_outcome done{};
+        error = detail::error_of(percid_memory_store_if_both(memory_.get(), offset(where), detail::bits(expected),
+                                                             detail::bits(next), offset(second),
+                                                             detail::bits(expected_second), &done));
+        return told<value_of<F>, value_of<G>>(done);
+    }
+
+    /* Copies `count` bytes into the field `to`, from its byte `start` on, and then stores `next`, if
+     * the field has the value `expected`. The bytes are meaningless until then. Fails with EINVAL if
+     * they do not fit. */
+#if PERCID_EXCEPTIONS
+    template <class F, class G>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> copy_then_store_if(F where, value_of<F> expected, value_of<F> next, G to,
+                                                                    std::size_t start, const void *from,
+                                                                    std::size_t count)
+    {
+        std::error_code error;
+        const outcome<T, value_of<F>> done = copy_then_store_if(where, expected, next, to, start, from, count, error);
+        detail::check(error, "percid::per_id::copy_then_store_if");
+        return done;
+    }
+#endif
+    template <class F, class G>
+    PERCID_HIDDEN_INLINE outcome<T, value_of<F>> copy_then_store_if(F where, value_of<F> expected, value_of<F> next, G to,
+                                                                    std::size_t start, const void *from, std::size_t count,
+                                                                    std::error_code &error) noexcept
+    {
+        constexpr std::size_t length = field_type<G>::length;
+        percid_outcome done{};
+        if (start > length || count > length - start) {
+            error = detail::error_of(-EINVAL);
+        } else {
+            error = detail::error_of(percid_memory_copy_then_store_if(memory_.get(), offset(where),
+                                                                      detail::bits(expected), detail::bits(next),
+                                                                      offset(to) + start, from, count, &done));
+        }
+        return told<value_of<F>, value_of<F>>(done);
+    }
+
+    /* Makes an item the first of a list. It is in no list, and stays where it is until it was popped
+     * or taken with its list; only operations use its field `next` meanwhile. */
+#if PERCID_EXCEPTIONS
+    template <class F, class N>
+    PERCID_HIDDEN_INLINE T &push(F head, N *item, pointer<N> N::*next)
+    {
+        std::error_code error;
+        T *const value = push(head, item, next, error);
+        detail::check(error, "percid::per_id::push");
+        return *value;
+    }
+#endif
+    template <class F, class N>
+    PERCID_HIDDEN_INLINE T *push(F head, N *item, pointer<N> N::*next, std::error_code &error) noexcept
+    {
+        static_assert(std::is_same<field_type<F>, pointer<N>>::value, "the head points to items");
+        void *value = nullptr;
+        error = detail::error_of(
+            percid_memory_push(memory_.get(), offset(head), item, detail::offset_of(next), &value));
+        return adopt(value);
+    }
+
+    /* Takes the first item out of a list; null if that list is empty. All items were pushed with the
+     * same `next`. */
+#if PERCID_EXCEPTIONS
+    template <class F, class N>
+    [[nodiscard]] PERCID_HIDDEN_INLINE N *pop(F head, pointer<N> N::*next)
+    {
+        std::error_code error;
+        N *const item = pop(head, next, error);
+        detail::check(error, "percid::per_id::pop");
+        return item;
+    }
+#endif
+    template <class F, class N>
+    [[nodiscard]] PERCID_HIDDEN_INLINE N *pop(F head, pointer<N> N::*next, std::error_code &error) noexcept
+    {
+        static_assert(std::is_same<field_type<F>, pointer<N>>::value, "the head points to items");
+        void *item = nullptr;
+        error = detail::error_of(percid_memory_pop(memory_.get(), offset(head), detail::offset_of(next), &item));
+        return static_cast<N *>(item);
+    }
+
+    /* The value of an ID; null if that has not used one. */
+    [[nodiscard]] PERCID_HIDDEN T *get(std::uint32_t id) const noexcept
+    {
+        return adopt(percid_memory_get(memory_.get(), id));
+    }
+
+    /* The value of the running thread's ID, a hint; null if there is none yet. */
+    [[nodiscard]] PERCID_HIDDEN T *current() const noexcept
+    {
+        return adopt(percid_memory_current(memory_.get()));
+    }
+
+    /* The ID of a value; nothing if it belongs to none. */
+    [[nodiscard]] PERCID_HIDDEN std::optional<std::uint32_t> id_of(const T &value) const noexcept
+    {
+        const int id = percid_memory_id_of(memory_.get(), std::addressof(value));
+        return id < 0 ? std::nullopt : std::optional<std::uint32_t>(static_cast<std::uint32_t>(id));
+    }
+
+    /* Goes through all values, which may change meanwhile: `for (const traffic &value : per_id)`. */
+    class iterator {
+    public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = T;
+        using difference_type = std::ptrdiff_t;
+        using pointer = T *;
+        using reference = T &;
+
+        PERCID_HIDDEN T &operator*() const noexcept
+        {
+            return *value_;
+        }
+        PERCID_HIDDEN T *operator->() const noexcept
+        {
+            return value_;
+        }
+        PERCID_HIDDEN iterator &operator++() noexcept
+        {
+            value_ = adopt(percid_memory_next(memory_, value_));
+            return *this;
+        }
+        PERCID_HIDDEN iterator operator++(int) noexcept
+        {
+            const iterator before = *this;
+            ++*this;
+            return before;
+        }
+        PERCID_HIDDEN bool operator==(const iterator &other) const noexcept
+        {
+            return value_ == other.value_;
+        }
+        PERCID_HIDDEN bool operator!=(const iterator &other) const noexcept
+        {
+            return value_ != other.value_;
+        }
+
+    private:
+        friend class basic_per_id;
+
+        PERCID_HIDDEN iterator(percid_memory *memory, T *value) noexcept : memory_(memory), value_(value) {}
+
+        percid_memory *memory_;
+        T *value_;
+    };
+
+    [[nodiscard]] PERCID_HIDDEN iterator begin() const noexcept
+    {
+        return ++iterator(memory_.get(), nullptr);
+    }
+    [[nodiscard]] PERCID_HIDDEN iterator end() const noexcept
+    {
+        return iterator(memory_.get(), nullptr);
+    }
+
+    /* Calls visit(T &) for every value, which no operation changes meanwhile. Waits for other visits;
+     * fails with EDEADLK inside one of this object. If visit() throws, the rest is left out. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T &>)
+    PERCID_HIDDEN_INLINE void for_each(F &&visit)
+    {
+        detail::check(visit_each(visit), "percid::per_id::for_each");
+    }
+#endif
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T &>)
+    PERCID_HIDDEN_INLINE void for_each(F &&visit, std::error_code &error)
+    {
+        error = detail::error_of(visit_each(visit));
+    }
+
+protected:
+    PERCID_HIDDEN constexpr basic_per_id() noexcept = default;
+    PERCID_HIDDEN constexpr explicit basic_per_id(const percid_memory &initial) noexcept : memory_(initial) {}
+    PERCID_HIDDEN basic_per_id(basic_per_id &&) noexcept = default;
+    PERCID_HIDDEN basic_per_id &operator=(basic_per_id &&) noexcept = default;
+    PERCID_HIDDEN ~basic_per_id() = default;
+
+    Place memory_;
+
+private:
+    PERCID_HIDDEN_INLINE static T *adopt(void *value) noexcept
+    {
+        return value == nullptr ? nullptr : std::launder(static_cast<T *>(value));
+    }
+
+    template <class F>
+    PERCID_HIDDEN_INLINE static std::size_t offset(F where) noexcept
+    {
+        return field<T, field_type<F>>(where).offset();
+    }
+
+    template <class V, class O>
+    PERCID_HIDDEN_INLINE static outcome<T, V, O> told(const percid_outcome &done) noexcept
+    {
+        return {adopt(done.value), detail::from_bits<V>(done.seen), detail::from_bits<O>(done.other)};
+    }
+
+    template <class F>
+    PERCID_HIDDEN_INLINE int visit_each(F &visit)
+    {
+        auto found = [&visit](void *value) { std::invoke(visit, *adopt(value)); };
+        return percid_memory_for_each(memory_.get(), detail::call<void *, decltype(found)>, &found);
+    }
+};
+
+/*
+ * A value of type T for every ID, with operations on its fields. Values are made when an ID first uses
+ * one, and destroyed with this object.
+ */
+template <class T>
+class per_id : public basic_per_id<T, detail::owned<percid_memory, detail::end_values<T>>> {
+public:
+    /* What makes values: any operation of any thread may call it, so it must not throw. */
+    using maker = std::function<T()>;
+
+    /* Values are made by make(), or by the default constructor. Fails if there is no memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit per_id(maker make = nullptr) : make_(kept(std::move(make)))
+    {
+        detail::check(create(), "percid::per_id");
+    }
+#endif
+    PERCID_HIDDEN explicit per_id(std::error_code &error) : per_id(nullptr, error) {}
+    PERCID_HIDDEN per_id(maker make, std::error_code &error) : make_(kept(std::move(make)))
+    {
+        error = detail::error_of(create());
+    }
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit per_id(source which, maker make = nullptr) : make_(kept(std::move(make)))
+    {
+        detail::check(create(which), "percid::per_id");
+    }
+#endif
+    PERCID_HIDDEN per_id(source which, maker make, std::error_code &error) : make_(kept(std::move(make)))
+    {
+        error = detail::error_of(create(which));
+    }
+
+    PERCID_HIDDEN per_id(per_id &&) noexcept = default;
+    PERCID_HIDDEN per_id &operator=(per_id &&) noexcept = default;
+    PERCID_HIDDEN ~per_id() = default;
+
+private:
+    PERCID_HIDDEN int create() noexcept
+    {
+        return percid_memory_create(this->memory_.place(), sizeof(T), alignof(T), make_value, make_.get());
+    }
+
+    PERCID_HIDDEN int create(source which) noexcept
+    {
+        return percid_memory_create_with_source(this->memory_.place(), static_cast<int>(which), sizeof(T), alignof(T),
+                                                make_value, make_.get());
+    }
+
+    PERCID_HIDDEN static std::unique_ptr<maker> kept(maker make)
+    {
+        return make == nullptr ? nullptr : std::make_unique<maker>(std::move(make));
+    }
+
+    PERCID_HIDDEN static void make_value(void *memory, void *context) noexcept
+    {
+        ::new (memory) T(context == nullptr ? detail::make_default<T>() : (*static_cast<maker *>(context))());
+    }
+
+    /* Where the library finds it, wherever this object is moved. */
+    std::unique_ptr<maker> make_;
+};
+
+/* A per_id for static storage. Values are made by Make, or by the default constructor. */
+template <class T, T (*Make)() = detail::make_default<T>>
+class static_per_id : public basic_per_id<T, detail::placed<percid_memory>> {
+    using base = basic_per_id<T, detail::placed<percid_memory>>;
+
+public:
+    PERCID_HIDDEN constexpr static_per_id() noexcept
+        : base(percid_memory PERCID_MEMORY_INIT(sizeof(T), alignof(T), make_value, nullptr))
+    {
+    }
+    static_per_id(const static_per_id &) = delete;
+    static_per_id &operator=(const static_per_id &) = delete;
+
+private:
+    PERCID_HIDDEN static void make_value(void *memory, void *) noexcept
+    {
+        ::new (memory) T(Make());
+    }
 };
 
 /* A text format of pages. */

@@ -59,6 +59,8 @@ pub mod consumer;
 
 pub mod mask;
 
+pub mod memory;
+
 pub mod numa;
 
 pub mod metrics;

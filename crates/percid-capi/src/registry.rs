@@ -346,16 +346,16 @@ mod tests {
 
     impl Object for Number {
         type Inner = Arc<u32>;
-        const TYPE: u64 = 29;
+        const TYPE: u64 = 30;
     }
 
-    /// Another type with the same content.
+    /// Another type with the same content, and the number of one that these tests do not use.
     #[derive(Debug)]
     struct Other;
 
     impl Object for Other {
         type Inner = Arc<u32>;
-        const TYPE: u64 = 30;
+        const TYPE: u64 = crate::memory::Memory::TYPE;
     }
 
     fn create(handles: &Registry<Number>, object: &Arc<u32>) -> *mut Number {
@@ -382,6 +382,7 @@ mod tests {
             crate::ring::Ring::TYPE,
             crate::consumer::Consumer::TYPE,
             crate::mask::Mask::TYPE,
+            crate::memory::Memory::TYPE,
             balancer::Balancer::TYPE,
             region::Region::TYPE,
             own_memory::IdRegions::TYPE,
@@ -389,7 +390,6 @@ mod tests {
             crate::metrics::registry::Registry::TYPE,
             crate::metrics::family::Family::TYPE,
             Number::TYPE,
-            Other::TYPE,
         ];
         assert_eq!(HashSet::from(numbers).len(), numbers.len());
     }

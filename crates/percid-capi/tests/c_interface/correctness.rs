@@ -8,7 +8,7 @@ const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c
 const THREADED: &str = "-pthread";
 
 /// A program for each structure. The first ones are valid C99.
-pub(crate) const STRUCTURES: [&str; 12] = [
+pub(crate) const STRUCTURES: [&str; 13] = [
     "counters.c",
     "histogram.c",
     "machine.c",
@@ -18,6 +18,7 @@ pub(crate) const STRUCTURES: [&str; 12] = [
     "local.c",
     "ring.c",
     "mask.c",
+    "memory.c",
     "static_objects.c",
     "numa.c",
     "metrics.c",
@@ -78,6 +79,15 @@ pub(crate) fn every_structure_is_right_with_every_source() {
             build.make().must_pass_with(way.sources);
         }
     }
+}
+
+/// The control of `memory.c`: an addition of two steps, which other threads interrupt, is noticed.
+#[test]
+fn additions_that_are_no_sections_lose_some() {
+    let options = format!("-std=c11 -O2 {WARNINGS} {THREADED} -DCONTROL");
+    let program = Build::new(any_compiler().c, &["memory.c"], &options).against(shared()).make();
+    let (output, text) = program.outcome(&mut program.command());
+    assert!(!output.status.success() && text.contains("not so: sum =="), "{text}");
 }
 
 /// Objects of static storage are initialised by constants in C++ too, and their macros cause no

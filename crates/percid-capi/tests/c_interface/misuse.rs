@@ -249,6 +249,18 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
         (_, "int", _) => texts(&["INT_MIN", "-1", "0", "1", "3", "99"]),
         (_, "uint32_t", "milliseconds") => texts(&["0", "1"]),
         (_, "uint32_t", _) => texts(&["0", "1", "8", "4096", "UINT32_MAX"]),
+        // The first word is never the head of a list: the function cannot detect wrong items.
+        (_, "size_t", "head") => texts(&["1", "8", "16", "SIZE_MAX - 7"]),
+        (_, "size_t", "field" | "first" | "second") => texts(&["0", "1", "16", "SIZE_MAX - 7"]),
+        (_, "size_t", "to") => texts(&["0", "SIZE_MAX"]),
+        (_, "uint64_t", "expected" | "expected_second") => texts(&["0"]),
+        (_, "uint64_t", "new" | "first_value") => texts(&["UINT64_MAX"]),
+        (_, "size_t", "length") if function.name.starts_with("memory_") => {
+            texts(&["0", "3", "SIZE_MAX"])
+        }
+        (_, "void *", "item") if function.name == "memory_push" => {
+            texts(&["NULL", "(void *)(buffer + 1)", "(void *)buffer"])
+        }
         (_, "size_t", "align") => texts(&["0", "3", "8", "8192", "(size_t)1 << 63"]),
         (_, "size_t", _) => texts(&["0", "1", "4096", "SIZE_MAX / 2", "SIZE_MAX"]),
         (_, "int64_t", _) => texts(&["INT64_MIN", "INT64_MAX"]),
@@ -260,13 +272,14 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
 }
 
 /// Types whose handles identify the type, and destroyed objects.
-const HANDLES: [&str; 12] = [
+const HANDLES: [&str; 13] = [
     "stack",
     "pool",
     "local",
     "ring",
     "consumer",
     "mask",
+    "memory",
     "balancer",
     "region",
     "id_regions",

@@ -28,7 +28,7 @@ pub(crate) const SANITIZED: &str =
     "-g -fsanitize=address,undefined -fno-sanitize-recover=all -pthread";
 
 /// The programs that always run under valgrind. The sanitizers run all.
-const VALGRINDS: [&str; 2] = ["stack.c", "local.c"];
+const VALGRINDS: [&str; 3] = ["stack.c", "local.c", "memory.c"];
 
 /// Makes valgrind schedule threads in turn: otherwise a spinning thread would block the others.
 const FAIR: &str = "--fair-sched=try";

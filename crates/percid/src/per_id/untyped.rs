@@ -4,7 +4,7 @@
 //! alignment. The caller's value begins at the first address from there on that has its alignment.
 
 use std::ffi::c_void;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, offset_of};
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
@@ -41,7 +41,11 @@ unsafe impl Send for Form {}
 // SAFETY: the context is only passed on, by several threads at once too.
 unsafe impl Sync for Form {}
 
-const _: () = assert!(Shard::<Untyped>::VALUE == 8 && size_of::<Untyped>() == 0);
+const _: () = {
+    assert!(Shard::<Untyped>::VALUE == 8 && size_of::<Untyped>() == 0);
+    // C programs initialise objects, and read the form.
+    assert!(offset_of!(PerId<Untyped, Form>, make) == 8);
+};
 
 impl Form {
     /// Returns `true` if there can be such values.
@@ -86,7 +90,7 @@ impl Form {
 
     /// Returns `true` if these bytes lie inside a value.
     #[inline(always)]
-    fn has(&self, at: usize, bytes: usize) -> bool {
+    pub fn has(&self, at: usize, bytes: usize) -> bool {
         at <= self.size && bytes <= self.size - at
     }
 

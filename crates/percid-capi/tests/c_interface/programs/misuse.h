@@ -20,7 +20,7 @@
    place for another. */
 #define HANDLES(each)                                                                              \
     each(snapshot) each(stack) each(pool) each(local) each(ring) each(consumer) each(mask)         \
-    each(balancer) each(region) each(id_regions) each(pool_regions) each(report) each(registry)    \
+    each(memory) each(balancer) each(region) each(id_regions) each(pool_regions) each(report) each(registry)    \
     each(family)
 #define DECLARE(type) static struct percid_##type *good_##type, *gone_##type, *made_##type;
 HANDLES(DECLARE)
@@ -106,6 +106,11 @@ static void end_family(struct percid_family *it)
     (void)it;
 }
 
+static void end_memory(struct percid_memory *it)
+{
+    (void)percid_memory_destroy(it, NULL, NULL);
+}
+
 static void end_stack(struct percid_stack *it)
 {
     (void)percid_stack_destroy(it, NULL, NULL);
@@ -167,6 +172,8 @@ static void renew(void)
     RENEW(consumer, percid_consumer_next(good_consumer, (struct percid_event *)(void *)buffer) >= 0,
           percid_consumer_open(&it, good_ring));
     RENEW(mask, percid_mask_mark(good_mask, 0) == 0, percid_mask_create(&it));
+    RENEW(memory, percid_memory_for_each(good_memory, visit_value, NULL) == 0,
+          percid_memory_create(&it, 16, 8, NULL, NULL));
     RENEW(balancer, percid_balancer_has_nodes(good_balancer) >= 0,
           percid_balancer_create(&it, NULL));
     RENEW(region, percid_region_bytes(good_region) != 0,
@@ -229,7 +236,7 @@ static void prepare(void)
     GO(consumer) GO(report) GO(pool_regions) GO(id_regions) GO(region)
     gone_family = good_family;
     GO(registry)
-    GO(snapshot) GO(stack) GO(pool) GO(local) GO(ring) GO(mask) GO(balancer)
+    GO(snapshot) GO(stack) GO(pool) GO(local) GO(ring) GO(mask) GO(memory) GO(balancer)
     renew();
     good_family_settings.kind = PERCID_METRIC_COUNTER;
     good_family_settings.name = "requests";
