@@ -172,6 +172,17 @@
 /** Memory of static storage: what the arguments are, percid_memory_create() says. */
 #define PERCID_MEMORY_INIT(size, align, init, context) {0, (size), (align), (init), (context), {0}}
 
+/** The offset of a member of a value, or of an item of a list, for the operations on memory. Does not
+ *  compile unless the member has 8 bytes that are aligned to 8: `PERCID_FIELD(struct traffic, packets)`. */
+#define PERCID_FIELD(type, member) \
+    (offsetof(type, member) + 0 * sizeof(char[PERCID_IS_WORD(type, member) ? 1 : -1]))
+#define PERCID_IS_WORD(type, member) (PERCID_SIZE_OF(type, member) == 8 && offsetof(type, member) % 8 == 0)
+#if defined(__cplusplus)
+#define PERCID_SIZE_OF(type, member) sizeof(type::member)
+#else
+#define PERCID_SIZE_OF(type, member) sizeof(((type *)0)->member)
+#endif
+
 
 /**
  * The sources of concurrency IDs. The numbers are fixed.

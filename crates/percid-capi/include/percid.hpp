@@ -1702,7 +1702,7 @@ namespace detail {
 /* Where a member is in its object. With the C++ ABI of Linux that is what a pointer to a member of
  * data holds. */
 template <class T, class W>
-PERCID_HIDDEN_INLINE std::size_t offset_of(W T::*member) noexcept
+PERCID_HIDDEN_INLINE inline std::size_t offset_of(W T::*member) noexcept
 {
     static_assert(sizeof member == sizeof(std::ptrdiff_t), "a pointer to a member is an offset");
     std::ptrdiff_t offset = 0;
@@ -1723,17 +1723,17 @@ struct field_of<T, field<T, W>> {
 };
 
 /* Numbers and pointers as C has them. */
-PERCID_HIDDEN_INLINE inline std::uint64_t bits(std::int64_t value) noexcept
+PERCID_HIDDEN inline std::uint64_t bits(std::int64_t value) noexcept
 {
     return static_cast<std::uint64_t>(value);
 }
-PERCID_HIDDEN_INLINE inline std::uint64_t bits(const volatile void *value) noexcept
+PERCID_HIDDEN inline std::uint64_t bits(const volatile void *value) noexcept
 {
     return reinterpret_cast<std::uintptr_t>(value);
 }
 
 template <class V>
-PERCID_HIDDEN_INLINE V from_bits(std::uint64_t bits) noexcept
+PERCID_HIDDEN_INLINE inline V from_bits(std::uint64_t bits) noexcept
 {
     if constexpr (std::is_pointer<V>::value) {
         return reinterpret_cast<V>(static_cast<std::uintptr_t>(bits));
@@ -1838,6 +1838,13 @@ class field {
 public:
     PERCID_HIDDEN_INLINE field(W T::*member) noexcept : offset_(detail::offset_of(member)) {}
 
+    /* The value itself, if it is a field. */
+    [[nodiscard]] PERCID_HIDDEN_INLINE static field whole() noexcept
+    {
+        static_assert(std::is_same<T, W>::value, "the field is the whole value");
+        return field(std::size_t(0));
+    }
+
     /* Its distance from the start of a value, in bytes. */
     [[nodiscard]] PERCID_HIDDEN_INLINE std::size_t offset() const noexcept
     {
@@ -1855,7 +1862,7 @@ private:
 
 /* An element of an array, as a field. Ends the program if the array has no such element. */
 template <class T, class W, std::size_t N>
-[[nodiscard]] PERCID_HIDDEN_INLINE field<T, W> element(W (T::*array)[N], std::size_t index) noexcept
+[[nodiscard]] PERCID_HIDDEN inline field<T, W> element(W (T::*array)[N], std::size_t index) noexcept
 {
     if (index >= N) {
         std::abort();

@@ -11,7 +11,8 @@ use crate::toolchain::{Build, WARNINGS, output_of, scratch};
 const FIRST: u32 = 16;
 
 /// Internal names of the header.
-const INSIDES: [&str; 5] = ["basic_stack", "basic_pool", "basic_local", "basic_ring", "basic_mask"];
+const INSIDES: [&str; 6] =
+    ["basic_stack", "basic_pool", "basic_local", "basic_ring", "basic_mask", "basic_per_id"];
 
 #[test]
 fn the_module_exports_what_the_header_declares() {

@@ -43,6 +43,25 @@ fn results_that_must_not_be_ignored_are_not() {
 }
 
 #[test]
+fn the_offset_of_what_is_no_word_does_not_compile() {
+    for compiler in compilers() {
+        let (c, cpp) = ("-std=c11", "-x c++ -std=c++17");
+        for (called, dialect) in [(compiler.c, c), (compiler.cpp, cpp)] {
+            let build = |fault: &str| {
+                let options = format!("{dialect} {WARNINGS} {fault}");
+                Build::new(called, &["no_word.c"], &options).against(shared()).try_make()
+            };
+            let right = build("").expect("a word is right");
+            right.must_pass(&mut right.command());
+            for fault in ["-DHALF", "-DMISALIGNED", "-DARRAY"] {
+                let said = build(fault).expect_err("an error");
+                assert!(said.contains("PERCID_FIELD"), "{fault}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn languages_that_are_too_old_are_told() {
     for compiler in compilers() {
         let c = Build::new(compiler.c, &["strict.c"], "-std=gnu89");

@@ -152,6 +152,7 @@ fn scope_of(head: &[String]) -> Option<Scope> {
 
 /// Returns the names after the `:` of a class.
 fn bases_of(head: &[String], scope: &str) -> Vec<String> {
+    let head = without_templates(head);
     let Some(colon) = head.iter().position(|word| word == ":") else { return Vec::new() };
     let plain =
         |word: &&String| !["public", ","].contains(&word.as_str()) && word.chars().all(is_of_name);

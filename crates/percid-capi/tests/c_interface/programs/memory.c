@@ -27,9 +27,10 @@ struct value {
     uint64_t closed;
 };
 
-#define FIELD(name) offsetof(struct value, name)
-#define SLOT(number) (FIELD(slots) + 8 * (size_t)(number))
-#define NEXT offsetof(struct item, next)
+#define FIELD(name) PERCID_FIELD(struct value, name)
+#define SLOT(number) (FIELD(slots[0]) + 8 * (size_t)(number))
+#define AT_TEXT offsetof(struct value, text)
+#define NEXT PERCID_FIELD(struct item, next)
 
 static percid_memory *memory;
 static struct item items[THREADS * ROUNDS];
@@ -81,7 +82,7 @@ static void publish(void)
         __atomic_fetch_add(&published, done, __ATOMIC_RELAXED);
     }
     memset(text, (char)(version + 1), TEXT);
-    CHECK(percid_memory_copy_then_store_if(memory, FIELD(version), version, version + 1, FIELD(text), text, TEXT,
+    CHECK(percid_memory_copy_then_store_if(memory, FIELD(version), version, version + 1, AT_TEXT, text, TEXT,
                                            NULL) >= 0);
 }
 
@@ -178,7 +179,7 @@ static void each_operation(void)
     value = (const struct value *)outcome.value;
     CHECK(value->used == 4 && value->slots[1] == 8);
     CHECK(percid_memory_for_each(memory, set, NULL) == 0);
-    CHECK(percid_memory_copy_then_store_if(memory, FIELD(used), 3, 4, FIELD(text) + 1, "hello", 5, &outcome) == 1);
+    CHECK(percid_memory_copy_then_store_if(memory, FIELD(used), 3, 4, AT_TEXT + 1, "hello", 5, &outcome) == 1);
     value = (const struct value *)outcome.value;
     CHECK(value->used == 4 && memcmp(value->text + 1, "hello", 5) == 0);
     CHECK(percid_memory_for_each(memory, set, NULL) == 0);

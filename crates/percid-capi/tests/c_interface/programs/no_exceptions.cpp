@@ -28,6 +28,9 @@ void what_fails_says_so()
     CHECK((percid::pool<int>(impossible, 64, error), is_invalid(error)));
     CHECK((percid::local<int>(impossible, nullptr, error), is_invalid(error)));
     CHECK((percid::ring(100, percid::overflow::drop_newest, error), is_invalid(error)));
+    percid::per_id<percid::bytes<16>> values(impossible, nullptr, error);
+    CHECK(is_invalid(error));
+    CHECK((values.for_each([](percid::bytes<16> &) {}, error), is_invalid(error)));
     CHECK((percid::ring(impossible, 128, percid::overflow::drop_newest, error), is_invalid(error)));
     percid::numa::settings none;
     none.size = 0;
@@ -92,6 +95,12 @@ void what_works_sets_no_error()
     CHECK(!error && bytes == metrics.render(percid::format::text, error).size());
     const percid::family<percid::gauge> again(metrics, {"hits"}, error);
     CHECK(error == std::errc::file_exists && again.size() == 0);
+    struct Part {
+        percid::word count;
+    };
+    percid::per_id<Part> parts(error);
+    CHECK(!error && parts.add(&Part::count, 7, error)->count.load() == 7 && !error);
+    CHECK(!parts.store_if(&Part::count, 3, 4, error) && !error);
     percid::mask mask(error);
     CHECK(!error && mask.mark(3) && mask.drain([](std::uint32_t) {}) == 1);
 }

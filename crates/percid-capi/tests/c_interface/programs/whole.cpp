@@ -93,6 +93,53 @@ void use_rest(R &ring, M &mask)
     mask.drain([](std::uint32_t) {});
 }
 
+struct Node {
+    percid::pointer<Node> next;
+};
+
+struct Part {
+    percid::word count;
+    percid::word slots[4];
+    percid::pointer<Node> list;
+    percid::bytes<8> text;
+};
+
+percid::static_per_id<Part> static_per_id;
+
+template <class P>
+void use_per_id(P &parts, std::error_code &error)
+{
+    Node node;
+    char text[8];
+    parts.add(&Part::count, 1, error);
+    parts.swap(&Part::count, 0, error);
+    parts.store_if(&Part::count, 0, 1, error);
+    parts.store_both_if(&Part::count, 1, 2, percid::element(&Part::slots, 2), 3, error);
+    parts.store_if_both(&Part::count, 2, 3, &Part::list, nullptr, error);
+    parts.copy_then_store_if(&Part::count, 3, 4, &Part::text, 4, "text", 4, error);
+    parts.push(&Part::list, &node, &Node::next, error);
+    (void)parts.pop(&Part::list, &Node::next, error);
+    parts.for_each([&text](Part &part) { part.text.read(0, text, sizeof text); }, error);
+    for (Part &part : parts) {
+        part.list.store(nullptr);
+        part.count.store(part.count.load());
+        (void)parts.id_of(part);
+    }
+    (void)parts.get(0);
+    (void)parts.current();
+#if defined(__cpp_exceptions)
+    parts.add(&Part::count, 1);
+    parts.swap(&Part::count, 0);
+    parts.store_if(&Part::count, 0, 1);
+    parts.store_both_if(&Part::count, 1, 2, percid::element(&Part::slots, 2), 3);
+    parts.store_if_both(&Part::count, 2, 3, &Part::list, nullptr);
+    parts.copy_then_store_if(&Part::count, 3, 4, &Part::text, 4, "text", 4);
+    parts.push(&Part::list, &node, &Node::next);
+    (void)parts.pop(&Part::list, &Node::next);
+    parts.for_each([](Part &) {});
+#endif
+}
+
 template <class C, class H>
 void count(C &counter, H &histogram, std::error_code &error)
 {
@@ -120,6 +167,7 @@ int use_everything()
     use_local(static_local, error);
     use_rest(static_ring, static_mask);
     count(static_counter, static_histogram, error);
+    use_per_id(static_per_id, error);
 
     auto member = moved(Member{{}, {64, error}});
     auto pool = moved(percid::pool<std::string>(64, error));
@@ -131,6 +179,9 @@ int use_everything()
     use_local(local, error);
     use_rest(ring, mask);
     count(member.counter, histogram, error);
+
+    auto per_id = moved(percid::per_id<Part>(error));
+    use_per_id(per_id, error);
 
     auto balancer = moved(percid::numa::balancer(percid::numa::settings(), error));
     auto region = moved(percid::numa::region(balancer, nullptr, 0, percid::numa::access::trapped, error));
