@@ -2663,7 +2663,7 @@ int percid_memory_add(struct percid_memory *memory,
                       void **value) PERCID_NOEXCEPT;
 
 /**
- * Stores `new` in the word at offset `field` of the running thread's value. The word that it
+ * Stores `desired` in the word at offset `field` of the running thread's value. The word that it
  * replaced is `seen` in `outcome`, which may be NULL. With 0 it takes a whole list.
  *
  * Returns 0, or an error of percid_memory_add(). Async-signal-safe.
@@ -2671,11 +2671,11 @@ int percid_memory_add(struct percid_memory *memory,
 PERCID_INLINE
 int percid_memory_swap(struct percid_memory *memory,
                        size_t field,
-                       uint64_t new_,
+                       uint64_t desired,
                        struct percid_outcome *outcome) PERCID_NOEXCEPT;
 
 /**
- * Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+ * Stores `desired` in the word at offset `field` of the running thread's value, if it has the value
  * `expected`. The word before that is `seen` in `outcome`, which may be NULL.
  *
  * Returns 1; 0 without effect if the word has another value; or an error of percid_memory_add().
@@ -2685,15 +2685,15 @@ PERCID_INLINE
 int percid_memory_store_if(struct percid_memory *memory,
                            size_t field,
                            uint64_t expected,
-                           uint64_t new_,
+                           uint64_t desired,
                            struct percid_outcome *outcome) PERCID_NOEXCEPT;
 
 /**
- * Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+ * Stores `desired` in the word at offset `field` of the running thread's value, if it has the value
  * `expected`, and before that `first_value` in the word at offset `first`.
  *
- * The word at `first` is meaningless until `new` is stored: an operation that is interrupted may
- * have stored it without storing `new`. So only what `new` says may give it a meaning, such as a
+ * The word at `first` is meaningless until `desired` is stored: an operation that is interrupted may
+ * have stored it without storing `desired`. So only what `desired` says may give it a meaning, such as a
  * slot above the number of slots in use.
  *
  * Returns what percid_memory_store_if() does. Async-signal-safe.
@@ -2702,13 +2702,13 @@ PERCID_INLINE
 int percid_memory_store_both_if(struct percid_memory *memory,
                                 size_t field,
                                 uint64_t expected,
-                                uint64_t new_,
+                                uint64_t desired,
                                 size_t first,
                                 uint64_t first_value,
                                 struct percid_outcome *outcome) PERCID_NOEXCEPT;
 
 /**
- * Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+ * Stores `desired` in the word at offset `field` of the running thread's value, if it has the value
  * `expected` and the word at offset `second` has the value `expected_second`.
  *
  * Returns what percid_memory_store_if() does. If only the second word has another value, that is
@@ -2718,16 +2718,16 @@ PERCID_INLINE
 int percid_memory_store_if_both(struct percid_memory *memory,
                                 size_t field,
                                 uint64_t expected,
-                                uint64_t new_,
+                                uint64_t desired,
                                 size_t second,
                                 uint64_t expected_second,
                                 struct percid_outcome *outcome) PERCID_NOEXCEPT;
 
 /**
- * Copies `length` bytes to offset `to` of the running thread's value, and then stores `new` in the
+ * Copies `length` bytes to offset `to` of the running thread's value, and then stores `desired` in the
  * word at offset `field`, if that has the value `expected`.
  *
- * The destination is meaningless until `new` is stored: an operation that is interrupted may have
+ * The destination is meaningless until `desired` is stored: an operation that is interrupted may have
  * written a part of it. The time is that of the copy; a long one is interrupted more often.
  *
  * Returns what percid_memory_store_if() does, and -EINVAL if the bytes do not fit.
@@ -2737,7 +2737,7 @@ PERCID_INLINE
 int percid_memory_copy_then_store_if(struct percid_memory *memory,
                                      size_t field,
                                      uint64_t expected,
-                                     uint64_t new_,
+                                     uint64_t desired,
                                      size_t to,
                                      const void *bytes,
                                      size_t length,

@@ -41,6 +41,13 @@
 #define PERCID_HANDS_OVER_INLINE PERCID_ADDS_INLINE
 #endif
 
+/* So far the operations on the words of memory are inline on one architecture. */
+#if defined(__x86_64__)
+#define PERCID_WORDS_INLINE PERCID_HANDS_OVER_INLINE
+#else
+#define PERCID_WORDS_INLINE 0
+#endif
+
 #if PERCID_ADDS_INLINE
 
 #include "percid_sections.h"
@@ -350,6 +357,226 @@ percid_slow:
 
 #endif
 
+#if PERCID_WORDS_INLINE
+
+/* What a section on the words of a value has found. */
+struct percid_found {
+    uint64_t shard; /* its address; 0 if nothing was done */
+    uint64_t seen;  /* the word before */
+    uint64_t other; /* another word that it has read */
+};
+
+/* A copy of bytes, as the section reads it. */
+struct percid_copy {
+    const char *from_end; /* the end of the bytes */
+    int64_t start;        /* their start, as a negative distance from the end */
+    int64_t words_end;    /* the end of the whole words, in the same way */
+    uint64_t to_end;      /* the end of the destination, from the start of the shard */
+    uint64_t expected;
+    uint64_t desired;
+};
+
+/* Runs the section of the source that a word is marked with. */
+#define PERCID_BY_MARK(word, statement, section)                                                               \
+    if (__builtin_expect((word) & 2, 2)) {                                                                     \
+        statement(section##_KERNEL, 2);                                                                        \
+    } else if (__builtin_expect((word) & 1, 1)) {                                                              \
+        statement(section##_TABLE, 1);                                                                         \
+    } else {                                                                                                   \
+        index = 0;                                                                                             \
+    }
+
+/* The operands of all sections on words, and their end. */
+#define PERCID_WORD_OUTPUTS [index] "=&r"(index), [work] "=&r"(work)
+#define PERCID_WORD_INPUTS(mark)                                                                               \
+    [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(word, mark)), [at] "r"(at)
+#define PERCID_FOUND(found)                                                                                    \
+    (void)work;                                                                                                \
+    (found).shard = index & ~UINT64_C(7)
+
+PERCID_FAST struct percid_found percid_add_word_fast(uint64_t word, uint64_t at, int64_t n) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work, sum;
+#define PERCID_ADD_WORD(section, mark)                                                                         \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [sum] "=&r"(sum)                                               \
+                         : PERCID_WORD_INPUTS(mark), [n] PERCID_ADDEND(n)                                      \
+                         : PERCID_ADD_WORD_CLOBBERS);                                                          \
+    (void)sum
+    PERCID_BY_MARK(word, PERCID_ADD_WORD, PERCID_ADD_WORD)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_ADD_WORD
+}
+
+PERCID_FAST struct percid_found percid_swap_fast(uint64_t word, uint64_t at, uint64_t desired) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work;
+#define PERCID_SWAP(section, mark)                                                                             \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen)                                       \
+                         : PERCID_WORD_INPUTS(mark), [new] "r"(desired)                                        \
+                         : PERCID_SWAP_CLOBBERS)
+    PERCID_BY_MARK(word, PERCID_SWAP, PERCID_SWAP)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_SWAP
+}
+
+PERCID_FAST struct percid_found percid_store_if_fast(uint64_t word, uint64_t at, uint64_t expected,
+                                                     uint64_t desired) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work;
+#define PERCID_STORE_IF(section, mark)                                                                         \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen)                                       \
+                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [new] "r"(desired)              \
+                         : PERCID_STORE_IF_CLOBBERS)
+    PERCID_BY_MARK(word, PERCID_STORE_IF, PERCID_STORE_IF)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_STORE_IF
+}
+
+PERCID_FAST struct percid_found percid_store_both_if_fast(uint64_t word, uint64_t at, uint64_t expected,
+                                                          uint64_t desired, uint64_t first,
+                                                          uint64_t first_value) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work;
+#define PERCID_STORE_BOTH_IF(section, mark)                                                                    \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen)                                       \
+                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [new] "r"(desired),             \
+                           [first] "r"(first), [value] "r"(first_value)                                        \
+                         : PERCID_STORE_BOTH_IF_CLOBBERS)
+    PERCID_BY_MARK(word, PERCID_STORE_BOTH_IF, PERCID_STORE_BOTH_IF)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_STORE_BOTH_IF
+}
+
+PERCID_FAST struct percid_found percid_store_if_both_fast(uint64_t word, uint64_t at, uint64_t expected,
+                                                          uint64_t desired, uint64_t second,
+                                                          uint64_t expected_second) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work;
+#define PERCID_STORE_IF_BOTH(section, mark)                                                                    \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen), [other] "=&r"(found.other)           \
+                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [new] "r"(desired),             \
+                           [second] "r"(second), [value] "r"(expected_second)                                  \
+                         : PERCID_STORE_IF_BOTH_CLOBBERS)
+    PERCID_BY_MARK(word, PERCID_STORE_IF_BOTH, PERCID_STORE_IF_BOTH)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_STORE_IF_BOTH
+}
+
+PERCID_FAST struct percid_found percid_copy_then_store_if_fast(uint64_t word, uint64_t at,
+                                                               const struct percid_copy *copy) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work, end, to, position, value;
+#define PERCID_COPY_THEN_STORE_IF(section, mark)                                                               \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen), [end] "=&r"(end), [to] "=&r"(to),    \
+                           [position] "=&r"(position), [value] "=&r"(value)                                    \
+                         : PERCID_WORD_INPUTS(mark), [request] "r"(copy)                                       \
+                         : PERCID_COPY_THEN_STORE_IF_CLOBBERS);                                                \
+    (void)end, (void)to, (void)position, (void)value
+    PERCID_BY_MARK(word, PERCID_COPY_THEN_STORE_IF, PERCID_COPY_THEN_STORE_IF)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_COPY_THEN_STORE_IF
+}
+
+PERCID_FAST struct percid_found percid_push_link_fast(uint64_t word, uint64_t at, void *item,
+                                                      uint64_t next) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work;
+#define PERCID_PUSH_LINK(section, mark)                                                                        \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen)                                       \
+                         : PERCID_WORD_INPUTS(mark), [item] "r"(item),                                         \
+                           [link] "r"(PERCID_CAST(char *, item) + next)                                        \
+                         : PERCID_PUSH_LINK_CLOBBERS)
+    PERCID_BY_MARK(word, PERCID_PUSH_LINK, PERCID_PUSH_LINK)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_PUSH_LINK
+}
+
+PERCID_FAST struct percid_found percid_pop_link_fast(uint64_t word, uint64_t at, uint64_t next) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    struct percid_found found = {0, 0, 0};
+    uint64_t index, work;
+#define PERCID_POP_LINK(section, mark)                                                                         \
+    __asm__ __volatile__(section                                                                               \
+                         : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen), [other] "=&r"(found.other)           \
+                         : PERCID_WORD_INPUTS(mark), [next] "r"(next)                                          \
+                         : PERCID_POP_LINK_CLOBBERS)
+    PERCID_BY_MARK(word, PERCID_POP_LINK, PERCID_POP_LINK)
+    PERCID_FOUND(found);
+    return found;
+#undef PERCID_POP_LINK
+}
+
+#undef PERCID_BY_MARK
+#undef PERCID_WORD_OUTPUTS
+#undef PERCID_WORD_INPUTS
+#undef PERCID_FOUND
+
+/* Whether so many bytes at an offset lie inside a value. Where the offset is a constant, that is one
+ * comparison. */
+PERCID_FAST int percid_lies_inside(const percid_memory *object, size_t at, size_t bytes) PERCID_NOEXCEPT
+{
+    return at < (UINT64_C(1) << 32) && bytes < (UINT64_C(1) << 32) && at + bytes <= object->size;
+}
+
+PERCID_FAST int percid_is_word(const percid_memory *object, size_t at) PERCID_NOEXCEPT
+{
+    return at % 8 == 0 && percid_lies_inside(object, at, 8);
+}
+
+/* Where the value is in its shard. */
+PERCID_FAST uint64_t percid_value_offset(const percid_memory *object) PERCID_NOEXCEPT
+{
+    return object->align < 8 ? 8 : object->align;
+}
+
+PERCID_FAST void *percid_value_of(const percid_memory *object, uint64_t shard) PERCID_NOEXCEPT
+{
+    return PERCID_POINTER(void *, shard + percid_value_offset(object));
+}
+
+/* Stores what was found, unless the pointer is NULL, and returns whether the word was stored. */
+PERCID_FAST int percid_tell(const percid_memory *object, const struct percid_found *found, int stored,
+                            uint64_t other, percid_outcome *outcome) PERCID_NOEXCEPT
+{
+    if (outcome != NULL) {
+        outcome->value = stored ? percid_value_of(object, found->shard) : NULL;
+        outcome->seen = found->seen;
+        outcome->other = other;
+    }
+    return stored;
+}
+
+#endif
+
 PERCID_FAST void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
 {
 #if PERCID_ADDS_INLINE
@@ -527,6 +754,171 @@ PERCID_FAST int percid_mask_mark(percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
     return percid_interface_address()->mask_mark(mask, id);
 }
 
+PERCID_FAST int percid_memory_add(percid_memory *memory, size_t field, int64_t n,
+                                  void **value) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
+        const struct percid_found found =
+            percid_add_word_fast(PERCID_WORD(object), percid_value_offset(object) + field, n);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            if (value != NULL) {
+                *value = percid_value_of(object, found.shard);
+            }
+            return 0;
+        }
+    }
+#endif
+    return percid_interface_address()->memory_add(memory, field, n, value);
+}
+
+PERCID_FAST int percid_memory_swap(percid_memory *memory, size_t field, uint64_t desired,
+                                   percid_outcome *outcome) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
+        const struct percid_found found =
+            percid_swap_fast(PERCID_WORD(object), percid_value_offset(object) + field, desired);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            percid_tell(object, &found, 1, 0, outcome);
+            return 0;
+        }
+    }
+#endif
+    return percid_interface_address()->memory_swap(memory, field, desired, outcome);
+}
+
+PERCID_FAST int percid_memory_store_if(percid_memory *memory, size_t field, uint64_t expected, uint64_t desired,
+                                       percid_outcome *outcome) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
+        const struct percid_found found = percid_store_if_fast(
+            PERCID_WORD(object), percid_value_offset(object) + field, expected, desired);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            return percid_tell(object, &found, found.seen == expected, 0, outcome);
+        }
+    }
+#endif
+    return percid_interface_address()->memory_store_if(memory, field, expected, desired, outcome);
+}
+
+PERCID_FAST int percid_memory_store_both_if(percid_memory *memory, size_t field, uint64_t expected,
+                                            uint64_t desired, size_t first, uint64_t first_value,
+                                            percid_outcome *outcome) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field)) &&
+        PERCID_LIKELY(percid_is_word(object, first))) {
+        const uint64_t start = percid_value_offset(object);
+        const struct percid_found found = percid_store_both_if_fast(PERCID_WORD(object), start + field, expected,
+                                                                    desired, start + first, first_value);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            return percid_tell(object, &found, found.seen == expected, 0, outcome);
+        }
+    }
+#endif
+    return percid_interface_address()->memory_store_both_if(memory, field, expected, desired, first, first_value,
+                                                            outcome);
+}
+
+PERCID_FAST int percid_memory_store_if_both(percid_memory *memory, size_t field, uint64_t expected,
+                                            uint64_t desired, size_t second, uint64_t expected_second,
+                                            percid_outcome *outcome) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field)) &&
+        PERCID_LIKELY(percid_is_word(object, second))) {
+        const uint64_t start = percid_value_offset(object);
+        const struct percid_found found = percid_store_if_both_fast(
+            PERCID_WORD(object), start + field, expected, desired, start + second, expected_second);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            const int first = found.seen == expected, both = first && found.other == expected_second;
+            return percid_tell(object, &found, both, first && !both ? found.other : 0, outcome);
+        }
+    }
+#endif
+    return percid_interface_address()->memory_store_if_both(memory, field, expected, desired, second,
+                                                            expected_second, outcome);
+}
+
+PERCID_FAST int percid_memory_copy_then_store_if(percid_memory *memory, size_t field, uint64_t expected,
+                                                 uint64_t desired, size_t to, const void *bytes, size_t length,
+                                                 percid_outcome *outcome) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(bytes != NULL) &&
+        PERCID_LIKELY(percid_is_word(object, field)) && PERCID_LIKELY(percid_lies_inside(object, to, length))) {
+        const uint64_t start = percid_value_offset(object);
+        const struct percid_copy copy = {
+            PERCID_CAST(const char *, bytes) + length,
+            -PERCID_CAST(int64_t, length),
+            -PERCID_CAST(int64_t, length % 8),
+            start + to + length,
+            expected,
+            desired,
+        };
+        const struct percid_found found =
+            percid_copy_then_store_if_fast(PERCID_WORD(object), start + field, &copy);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            return percid_tell(object, &found, found.seen == expected, 0, outcome);
+        }
+    }
+#endif
+    return percid_interface_address()->memory_copy_then_store_if(memory, field, expected, desired, to, bytes, length,
+                                                                 outcome);
+}
+
+PERCID_FAST int percid_memory_push(percid_memory *memory, size_t head, void *item, size_t next,
+                                   void **value) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, head)) &&
+        PERCID_LIKELY(item != NULL) && PERCID_LIKELY((PERCID_POINTER(uintptr_t, item) | next) % 8 == 0)) {
+        const struct percid_found found =
+            percid_push_link_fast(PERCID_WORD(object), percid_value_offset(object) + head, item, next);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            if (value != NULL) {
+                *value = percid_value_of(object, found.shard);
+            }
+            return 0;
+        }
+    }
+#endif
+    return percid_interface_address()->memory_push(memory, head, item, next, value);
+}
+
+PERCID_FAST int percid_memory_pop(percid_memory *memory, size_t head, size_t next, void **item) PERCID_NOEXCEPT
+{
+    /* Not the caller's place, as in percid_local_acquire(). */
+    void *popped;
+    int result;
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, head)) &&
+        PERCID_LIKELY(next % 8 == 0) && PERCID_LIKELY(item != NULL)) {
+        const struct percid_found found =
+            percid_pop_link_fast(PERCID_WORD(object), percid_value_offset(object) + head, next);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            *item = PERCID_POINTER(void *, found.seen);
+            return found.seen != 0;
+        }
+    }
+#endif
+    result = percid_interface_address()->memory_pop(memory, head, next, item != NULL ? &popped : NULL);
+    if (item != NULL) {
+        *item = popped;
+    }
+    return result;
+}
+
 #undef PERCID_WORD
 #undef PERCID_OBJECT
 #undef PERCID_OBJECT_OF
@@ -539,6 +931,7 @@ PERCID_FAST int percid_mask_mark(percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
 #undef PERCID_LIKELY
 #undef PERCID_POINTER
 #undef PERCID_CAST
+#undef PERCID_WORDS_INLINE
 #undef PERCID_HANDS_OVER_INLINE
 #undef PERCID_ADDS_INLINE
 #undef PERCID_TABLE_IS_SEEN

@@ -174,11 +174,11 @@ struct percid_interface {
     int (*memory_create)(struct percid_memory **memory, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
     int (*memory_create_with_source)(struct percid_memory **memory, int source, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
     int (*memory_add)(struct percid_memory *memory, size_t field, int64_t n, void **value);
-    int (*memory_swap)(struct percid_memory *memory, size_t field, uint64_t new_, struct percid_outcome *outcome);
-    int (*memory_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, struct percid_outcome *outcome);
-    int (*memory_store_both_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, size_t first, uint64_t first_value, struct percid_outcome *outcome);
-    int (*memory_store_if_both)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, size_t second, uint64_t expected_second, struct percid_outcome *outcome);
-    int (*memory_copy_then_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, size_t to, const void *bytes, size_t length, struct percid_outcome *outcome);
+    int (*memory_swap)(struct percid_memory *memory, size_t field, uint64_t desired, struct percid_outcome *outcome);
+    int (*memory_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, struct percid_outcome *outcome);
+    int (*memory_store_both_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t first, uint64_t first_value, struct percid_outcome *outcome);
+    int (*memory_store_if_both)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t second, uint64_t expected_second, struct percid_outcome *outcome);
+    int (*memory_copy_then_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t to, const void *bytes, size_t length, struct percid_outcome *outcome);
     int (*memory_push)(struct percid_memory *memory, size_t head, void *item, size_t next, void **value);
     int (*memory_pop)(struct percid_memory *memory, size_t head, size_t next, void **item);
     void *(*memory_get)(struct percid_memory *memory, uint32_t id);
@@ -965,46 +965,6 @@ PERCID_INLINE int percid_memory_create(struct percid_memory **memory, size_t siz
 PERCID_INLINE int percid_memory_create_with_source(struct percid_memory **memory, int source, size_t size, size_t align, void (*init)(void *value, void *context), void *context)
 {
     return percid_interface_address()->memory_create_with_source(memory, source, size, align, init, context);
-}
-
-PERCID_INLINE int percid_memory_add(struct percid_memory *memory, size_t field, int64_t n, void **value) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_add(memory, field, n, value);
-}
-
-PERCID_INLINE int percid_memory_swap(struct percid_memory *memory, size_t field, uint64_t new_, struct percid_outcome *outcome) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_swap(memory, field, new_, outcome);
-}
-
-PERCID_INLINE int percid_memory_store_if(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, struct percid_outcome *outcome) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_store_if(memory, field, expected, new_, outcome);
-}
-
-PERCID_INLINE int percid_memory_store_both_if(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, size_t first, uint64_t first_value, struct percid_outcome *outcome) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_store_both_if(memory, field, expected, new_, first, first_value, outcome);
-}
-
-PERCID_INLINE int percid_memory_store_if_both(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, size_t second, uint64_t expected_second, struct percid_outcome *outcome) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_store_if_both(memory, field, expected, new_, second, expected_second, outcome);
-}
-
-PERCID_INLINE int percid_memory_copy_then_store_if(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t new_, size_t to, const void *bytes, size_t length, struct percid_outcome *outcome) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_copy_then_store_if(memory, field, expected, new_, to, bytes, length, outcome);
-}
-
-PERCID_INLINE int percid_memory_push(struct percid_memory *memory, size_t head, void *item, size_t next, void **value) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_push(memory, head, item, next, value);
-}
-
-PERCID_INLINE int percid_memory_pop(struct percid_memory *memory, size_t head, size_t next, void **item) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_pop(memory, head, next, item);
 }
 
 PERCID_INLINE void *percid_memory_get(struct percid_memory *memory, uint32_t id) PERCID_NOEXCEPT

@@ -402,6 +402,648 @@
     "jmp %l[percid_slow]\n\t" \
     ".popsection"
 
+#define PERCID_ADD_WORD_CLOBBERS "cc", "memory"
+
+#define PERCID_ADD_WORD_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq %[n], %[sum]\n\t" \
+    "addq -2(%[work]), %[sum]\n\t" \
+    "movq %[sum], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_ADD_WORD_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq %[n], %[sum]\n\t" \
+    "addq -1(%[work]), %[sum]\n\t" \
+    "movq %[sum], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_SWAP_CLOBBERS "cc", "memory"
+
+#define PERCID_SWAP_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -2(%[work]), %[seen]\n\t" \
+    "movq %[new], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_SWAP_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -1(%[work]), %[seen]\n\t" \
+    "movq %[new], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_STORE_IF_CLOBBERS "cc", "memory"
+
+#define PERCID_STORE_IF_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -2(%[work]), %[seen]\n\t" \
+    "cmpq %[expected], %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "movq %[new], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_STORE_IF_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -1(%[work]), %[seen]\n\t" \
+    "cmpq %[expected], %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "movq %[new], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_STORE_BOTH_IF_CLOBBERS "cc", "memory"
+
+#define PERCID_STORE_BOTH_IF_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -2(%[work]), %[seen]\n\t" \
+    "cmpq %[expected], %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "movq %[value], -2(%[index], %[first])\n\t" \
+    "movq %[new], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_STORE_BOTH_IF_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -1(%[work]), %[seen]\n\t" \
+    "cmpq %[expected], %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "movq %[value], -1(%[index], %[first])\n\t" \
+    "movq %[new], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_STORE_IF_BOTH_CLOBBERS "cc", "memory"
+
+#define PERCID_STORE_IF_BOTH_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -2(%[work]), %[seen]\n\t" \
+    "movq -2(%[index], %[second]), %[other]\n\t" \
+    "cmpq %[expected], %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "cmpq %[value], %[other]\n\t" \
+    "jne 5f\n\t" \
+    "movq %[new], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_STORE_IF_BOTH_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -1(%[work]), %[seen]\n\t" \
+    "movq -1(%[index], %[second]), %[other]\n\t" \
+    "cmpq %[expected], %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "cmpq %[value], %[other]\n\t" \
+    "jne 5f\n\t" \
+    "movq %[new], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_COPY_THEN_STORE_IF_CLOBBERS "cc", "memory"
+
+#define PERCID_COPY_THEN_STORE_IF_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -2(%[work]), %[seen]\n\t" \
+    "cmpq 32(%[request]), %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "movq (%[request]), %[end]\n\t" \
+    "movq 24(%[request]), %[to]\n\t" \
+    "addq %[index], %[to]\n\t" \
+    "movq 8(%[request]), %[position]\n\t" \
+    "7:\n\t" \
+    "cmpq 16(%[request]), %[position]\n\t" \
+    "je 8f\n\t" \
+    "movq (%[end], %[position]), %[value]\n\t" \
+    "movq %[value], -2(%[to], %[position])\n\t" \
+    "addq $8, %[position]\n\t" \
+    "jmp 7b\n\t" \
+    "8:\n\t" \
+    "testq %[position], %[position]\n\t" \
+    "je 7f\n\t" \
+    "movzbl (%[end], %[position]), %k[value]\n\t" \
+    "movb %b[value], -2(%[to], %[position])\n\t" \
+    "incq %[position]\n\t" \
+    "jmp 8b\n\t" \
+    "7:\n\t" \
+    "movq 40(%[request]), %[value]\n\t" \
+    "movq %[value], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_COPY_THEN_STORE_IF_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -1(%[work]), %[seen]\n\t" \
+    "cmpq 32(%[request]), %[seen]\n\t" \
+    "jne 5f\n\t" \
+    "movq (%[request]), %[end]\n\t" \
+    "movq 24(%[request]), %[to]\n\t" \
+    "addq %[index], %[to]\n\t" \
+    "movq 8(%[request]), %[position]\n\t" \
+    "7:\n\t" \
+    "cmpq 16(%[request]), %[position]\n\t" \
+    "je 8f\n\t" \
+    "movq (%[end], %[position]), %[value]\n\t" \
+    "movq %[value], -1(%[to], %[position])\n\t" \
+    "addq $8, %[position]\n\t" \
+    "jmp 7b\n\t" \
+    "8:\n\t" \
+    "testq %[position], %[position]\n\t" \
+    "je 7f\n\t" \
+    "movzbl (%[end], %[position]), %k[value]\n\t" \
+    "movb %b[value], -1(%[to], %[position])\n\t" \
+    "incq %[position]\n\t" \
+    "jmp 8b\n\t" \
+    "7:\n\t" \
+    "movq 40(%[request]), %[value]\n\t" \
+    "movq %[value], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_PUSH_LINK_CLOBBERS "cc", "memory"
+
+#define PERCID_PUSH_LINK_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -2(%[work]), %[seen]\n\t" \
+    "movq %[seen], (%[link])\n\t" \
+    "movq %[item], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_PUSH_LINK_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -1(%[work]), %[seen]\n\t" \
+    "movq %[seen], (%[link])\n\t" \
+    "movq %[item], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_POP_LINK_CLOBBERS "cc", "memory"
+
+#define PERCID_POP_LINK_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movl %%fs:24(%[work]), %k[index]\n\t" \
+    "cmpl 16(%[fast_path]), %k[index]\n\t" \
+    "jae 6f\n\t" \
+    "incl %k[index]\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -2(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -2(%[work]), %[seen]\n\t" \
+    "testq %[seen], %[seen]\n\t" \
+    "jz 5f\n\t" \
+    "movq (%[seen], %[next]), %[other]\n\t" \
+    "movq %[other], -2(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
+#define PERCID_POP_LINK_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".long 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "movq (%[fast_path]), %[work]\n\t" \
+    "leaq 9b(%%rip), %[index]\n\t" \
+    "movq %[index], %%fs:8(%[work])\n\t" \
+    "2:\n\t" \
+    "movslq %%fs:4(%[work]), %[index]\n\t" \
+    "movq 8(%[fast_path]), %[work]\n\t" \
+    "movl (%[work], %[index], 4), %k[index]\n\t" \
+    "testl %k[index], %k[index]\n\t" \
+    "jz 6f\n\t" \
+    "shlq $24, %[index]\n\t" \
+    "addq %[object], %[index]\n\t" \
+    "cmpq $1, -1(%[index])\n\t" \
+    "jne 6f\n\t" \
+    "leaq (%[index], %[at]), %[work]\n\t" \
+    "movq -1(%[work]), %[seen]\n\t" \
+    "testq %[seen], %[seen]\n\t" \
+    "jz 5f\n\t" \
+    "movq (%[seen], %[next]), %[other]\n\t" \
+    "movq %[other], -1(%[work])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" \
+    ".long 0x53053053\n\t" \
+    "4:\n\t" \
+    "jmp 6f\n\t" \
+    "6:\n\t" \
+    "xorl %k[index], %k[index]\n\t" \
+    "jmp 5f\n\t" \
+    ".popsection\n\t" \
+    "5:"
+
 #elif defined(__aarch64__)
 
 #define PERCID_ADD_CLOBBERS "x9", "x10", "x11", "x16", "x17", "cc", "memory"

@@ -307,6 +307,14 @@ pub const COMMON_CASE_INLINE: &[&str] = &[
     "percid_local_release",
     "percid_ring_append",
     "percid_mask_mark",
+    "percid_memory_add",
+    "percid_memory_swap",
+    "percid_memory_store_if",
+    "percid_memory_store_both_if",
+    "percid_memory_store_if_both",
+    "percid_memory_copy_then_store_if",
+    "percid_memory_push",
+    "percid_memory_pop",
 ];
 
 /// The table of this copy of percid. The library itself does not read it: that would be a look-up,

@@ -179,7 +179,7 @@ pub unsafe extern "C" fn percid_memory_add(
     unsafe { answer_with(value, done) }
 }
 
-/// Stores `new` in the word at offset `field` of the running thread's value. The word that it
+/// Stores `desired` in the word at offset `field` of the running thread's value. The word that it
 /// replaced is `seen` in `outcome`, which may be NULL. With 0 it takes a whole list.
 ///
 /// Returns 0, or an error of percid_memory_add(). Async-signal-safe.
@@ -191,13 +191,13 @@ pub unsafe extern "C" fn percid_memory_add(
 pub unsafe extern "C" fn percid_memory_swap(
     memory: *mut Memory,
     field: usize,
-    new: u64,
+    desired: u64,
     outcome: *mut Outcome,
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
     let done = unsafe { object(memory) }.and_then(|memory| {
         let word = word(memory, field)?;
-        let done = guard(Err(NoMemory), || memory.swap(word, new as i64));
+        let done = guard(Err(NoMemory), || memory.swap(word, desired as i64));
         let (seen, value) = done.map_err(no_memory)?;
         Ok((0, Outcome { value: address(memory, value), seen: seen as u64, other: 0 }))
     });
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn percid_memory_swap(
     unsafe { answer(outcome, done) }
 }
 
-/// Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+/// Stores `desired` in the word at offset `field` of the running thread's value, if it has the value
 /// `expected`. The word before that is `seen` in `outcome`, which may be NULL.
 ///
 /// Returns 1; 0 without effect if the word has another value; or an error of percid_memory_add().
@@ -219,23 +219,23 @@ pub unsafe extern "C" fn percid_memory_store_if(
     memory: *mut Memory,
     field: usize,
     expected: u64,
-    new: u64,
+    desired: u64,
     outcome: *mut Outcome,
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
     let done = unsafe { object(memory) }.and_then(|memory| {
         let word = word(memory, field)?;
-        compared(memory, expected, || memory.store_if(word, expected as i64, new as i64))
+        compared(memory, expected, || memory.store_if(word, expected as i64, desired as i64))
     });
     // SAFETY: the caller guarantees NULL or memory for an outcome.
     unsafe { answer(outcome, done) }
 }
 
-/// Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+/// Stores `desired` in the word at offset `field` of the running thread's value, if it has the value
 /// `expected`, and before that `first_value` in the word at offset `first`.
 ///
-/// The word at `first` is meaningless until `new` is stored: an operation that is interrupted may
-/// have stored it without storing `new`. So only what `new` says may give it a meaning, such as a
+/// The word at `first` is meaningless until `desired` is stored: an operation that is interrupted may
+/// have stored it without storing `desired`. So only what `desired` says may give it a meaning, such as a
 /// slot above the number of slots in use.
 ///
 /// Returns what percid_memory_store_if() does. Async-signal-safe.
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn percid_memory_store_both_if(
     memory: *mut Memory,
     field: usize,
     expected: u64,
-    new: u64,
+    desired: u64,
     first: usize,
     first_value: u64,
     outcome: *mut Outcome,
@@ -257,14 +257,14 @@ pub unsafe extern "C" fn percid_memory_store_both_if(
     let done = unsafe { object(memory) }.and_then(|memory| {
         let (word, first) = (word(memory, field)?, word(memory, first)?);
         let before = (first, first_value as i64);
-        let store = || memory.store_both_if(word, expected as i64, new as i64, before);
+        let store = || memory.store_both_if(word, expected as i64, desired as i64, before);
         compared(memory, expected, store)
     });
     // SAFETY: the caller guarantees NULL or memory for an outcome.
     unsafe { answer(outcome, done) }
 }
 
-/// Stores `new` in the word at offset `field` of the running thread's value, if it has the value
+/// Stores `desired` in the word at offset `field` of the running thread's value, if it has the value
 /// `expected` and the word at offset `second` has the value `expected_second`.
 ///
 /// Returns what percid_memory_store_if() does. If only the second word has another value, that is
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn percid_memory_store_if_both(
     memory: *mut Memory,
     field: usize,
     expected: u64,
-    new: u64,
+    desired: u64,
     second: usize,
     expected_second: u64,
     outcome: *mut Outcome,
@@ -287,17 +287,17 @@ pub unsafe extern "C" fn percid_memory_store_if_both(
     let done = unsafe { object(memory) }.and_then(|memory| {
         let (word, second) = (word(memory, field)?, word(memory, second)?);
         let beside = (second, expected_second as i64);
-        let store = || memory.store_if_both(word, expected as i64, new as i64, beside);
+        let store = || memory.store_if_both(word, expected as i64, desired as i64, beside);
         compared(memory, expected, store)
     });
     // SAFETY: the caller guarantees NULL or memory for an outcome.
     unsafe { answer(outcome, done) }
 }
 
-/// Copies `length` bytes to offset `to` of the running thread's value, and then stores `new` in the
+/// Copies `length` bytes to offset `to` of the running thread's value, and then stores `desired` in the
 /// word at offset `field`, if that has the value `expected`.
 ///
-/// The destination is meaningless until `new` is stored: an operation that is interrupted may have
+/// The destination is meaningless until `desired` is stored: an operation that is interrupted may have
 /// written a part of it. The time is that of the copy; a long one is interrupted more often.
 ///
 /// Returns what percid_memory_store_if() does, and -EINVAL if the bytes do not fit.
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn percid_memory_copy_then_store_if(
     memory: *mut Memory,
     field: usize,
     expected: u64,
-    new: u64,
+    desired: u64,
     to: usize,
     bytes: *const c_void,
     length: usize,
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn percid_memory_copy_then_store_if(
         let bytes = if length > 0 { bytes.cast() } else { ptr::dangling() };
         // SAFETY: the caller guarantees `length` bytes.
         let bytes: &[u8] = unsafe { std::slice::from_raw_parts(bytes, length) };
-        let (old, new) = (expected as i64, new as i64);
+        let (old, new) = (expected as i64, desired as i64);
         compared(memory, expected, || memory.copy_then_store_if_at(word, old, new, to, bytes))
     });
     // SAFETY: the caller guarantees NULL or memory for an outcome.

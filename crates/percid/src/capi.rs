@@ -8,6 +8,7 @@ use crate::arena;
 use crate::counter::Counter;
 use crate::critical::fast_path::{FAST_PATH, FastPath};
 use crate::critical::ring::{Append, DATA, HEAD, LENGTH_BITS, NUMBERS, ONE, TAIL};
+use crate::critical::words::{CopyRequest, READY};
 use crate::handle;
 use crate::histogram::Histogram;
 use crate::local::CLOSED;
@@ -67,7 +68,7 @@ pub fn announce_release(lock: *const i64) {
 }
 
 /// The constants in the macros of the critical sections, for generating the sections of C programs.
-pub const SECTION_NUMBERS: [(&str, i64); 19] = [
+pub const SECTION_NUMBERS: [(&str, i64); 26] = [
     ("area", offset_of!(FastPath, area) as i64),
     ("table", offset_of!(FastPath, table) as i64),
     ("kernel_limit", offset_of!(FastPath, kernel_limit) as i64),
@@ -87,4 +88,11 @@ pub const SECTION_NUMBERS: [(&str, i64); 19] = [
     ("needed", offset_of!(Append, needed) as i64),
     ("capacity", offset_of!(Append, capacity) as i64),
     ("mask", offset_of!(Append, mask) as i64),
+    ("READY", READY),
+    ("from_end", offset_of!(CopyRequest, from_end) as i64),
+    ("start", offset_of!(CopyRequest, start) as i64),
+    ("words_end", offset_of!(CopyRequest, words_end) as i64),
+    ("to", offset_of!(CopyRequest, to) as i64),
+    ("expected", offset_of!(CopyRequest, expected) as i64),
+    ("new", offset_of!(CopyRequest, new) as i64),
 ];

@@ -254,7 +254,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
         (_, "size_t", "field" | "first" | "second") => texts(&["0", "1", "16", "SIZE_MAX - 7"]),
         (_, "size_t", "to") => texts(&["0", "SIZE_MAX"]),
         (_, "uint64_t", "expected" | "expected_second") => texts(&["0"]),
-        (_, "uint64_t", "new" | "first_value") => texts(&["UINT64_MAX"]),
+        (_, "uint64_t", "desired" | "first_value") => texts(&["UINT64_MAX"]),
         (_, "size_t", "length") if function.name.starts_with("memory_") => {
             texts(&["0", "3", "SIZE_MAX"])
         }

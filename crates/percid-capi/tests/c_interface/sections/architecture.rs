@@ -84,10 +84,18 @@ impl Architecture {
     }
 
     pub(super) fn source(self) -> &'static str {
+        macro_rules! files {
+            ($name:literal) => {
+                concat!(
+                    include_str!(concat!("../../../../percid/src/critical/", $name)),
+                    include_str!(concat!("../../../../percid/src/critical/words/", $name)),
+                )
+            };
+        }
         match self {
-            Architecture::X86_64 => include_str!("../../../../percid/src/critical/x86_64.rs"),
-            Architecture::Aarch64 => include_str!("../../../../percid/src/critical/aarch64.rs"),
-            Architecture::Riscv64 => include_str!("../../../../percid/src/critical/riscv64.rs"),
+            Architecture::X86_64 => files!("x86_64.rs"),
+            Architecture::Aarch64 => files!("aarch64.rs"),
+            Architecture::Riscv64 => files!("riscv64.rs"),
         }
     }
 
@@ -193,6 +201,7 @@ impl Architecture {
                 }
             }
             None if bits == 64 => format!("%[{name}]"),
+            None if bits == 8 => format!("%b[{name}]"),
             None if self == Architecture::X86_64 => format!("%k[{name}]"),
             None => format!("%w[{name}]"),
         }

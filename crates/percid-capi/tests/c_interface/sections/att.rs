@@ -1,7 +1,7 @@
 //! Translation of Rust's assembly on x86-64 (Intel syntax) to that of C (AT&T syntax).
 
 /// Translates an instruction whose constants are numbers. `register` returns the name of a register
-/// at a width of 64 or 32 bits.
+/// at a width of 64, 32 or 8 bits.
 pub(super) fn instruction(line: &str, register: &impl Fn(&str, u32) -> String) -> String {
     let (mnemonic, operands) = line.split_once(' ').unwrap_or((line, ""));
     let operands: Vec<&str> = operands.split(", ").filter(|one| !one.is_empty()).collect();
@@ -10,6 +10,8 @@ pub(super) fn instruction(line: &str, register: &impl Fn(&str, u32) -> String) -
     }
     let mnemonic = match mnemonic {
         "movsxd" => "movslq".to_owned(),
+        "movzx" => "movzbl".to_owned(),
+        plain if operands.iter().any(|one| is_byte(one)) => format!("{plain}b"),
         plain if operands.iter().any(|one| is_narrow(one)) => format!("{plain}l"),
         plain => format!("{plain}q"),
     };
@@ -22,12 +24,19 @@ fn is_narrow(operand: &str) -> bool {
     operand.ends_with(":e}") || operand.starts_with("dword ptr")
 }
 
+/// Returns `true` if an operand has 8 bits.
+fn is_byte(operand: &str) -> bool {
+    operand.ends_with(":l}") || operand.starts_with("byte ptr")
+}
+
 fn operand(text: &str, register: &impl Fn(&str, u32) -> String) -> String {
     if let Some(name) = name(text) {
-        return match name.strip_suffix(":e") {
-            Some(name) => register(name, 32),
-            None => register(name, 64),
+        let (name, bits) = match (name.strip_suffix(":e"), name.strip_suffix(":l")) {
+            (Some(name), _) => (name, 32),
+            (_, Some(name)) => (name, 8),
+            _ => (name, 64),
         };
+        return register(name, bits);
     }
     match text.split_once('[') {
         Some((size, place)) => {
@@ -83,6 +92,8 @@ mod tests {
             ("xor {a:e}, {a:e}", "xorl a32, a32"),
             ("jae 6f", "jae 6f"),
             ("inc {a:e}", "incl a32"),
+            ("movzx {a:e}, byte ptr [{b} + {c}]", "movzbl (b64, c64), a32"),
+            ("mov byte ptr [{b} + {c} + -1], {a:l}", "movb a8, -1(b64, c64)"),
         ] {
             assert_eq!(instruction(intel, &register), att);
         }

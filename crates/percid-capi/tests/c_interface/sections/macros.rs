@@ -5,6 +5,9 @@
 
 use std::collections::BTreeMap;
 
+/// The macro around all operations on words.
+const OF_WORDS: &str = "word_section_of";
+
 /// The macros of an architecture.
 #[derive(Debug)]
 pub(super) struct Macros {
@@ -49,9 +52,21 @@ impl Macros {
         expressions(arm, &[("$exit", exit)]).concat()
     }
 
-    /// Returns an operation's own part of its critical section.
+    /// Returns an operation's own part of its critical section. That of an operation on words
+    /// begins and ends as all of them do.
     pub(super) fn operation(&self, name: &str) -> Operation {
-        let body = self.body(name);
+        let operation = self.part(self.body(name));
+        if !self.body(name).contains(&format!("{OF_WORDS}!(")) {
+            return operation;
+        }
+        let Operation { lines, mut constants, zero } = self.part(self.body(OF_WORDS));
+        let (last, before) = lines.split_last().expect("the operation's own lines");
+        assert_eq!(last, "", "they come last");
+        constants.extend(operation.constants);
+        Operation { lines: [before, &operation.lines].concat(), constants, zero }
+    }
+
+    fn part(&self, body: &str) -> Operation {
         let zero = body
             .split_once("or zero \"")
             .map(|(_, rest)| rest.split('"').next().expect("a register").to_owned());

@@ -31,6 +31,18 @@ const INTRODUCTION: &str = "\
 /// The operations of C; the others are on slow paths only.
 const OPERATIONS: [&str; 5] = ["add", "acquire", "push", "pop", "append"];
 
+/// The operations on words, which C has inline on the first architecture only.
+const OF_WORDS: [&str; 8] = [
+    "add_word",
+    "swap",
+    "store_if",
+    "store_both_if",
+    "store_if_both",
+    "copy_then_store_if",
+    "push_link",
+    "pop_link",
+];
+
 /// The sources that have critical sections, and the marks of their words.
 const SOURCES: [(&str, i64); 2] = [("kernel", 2), ("table", 1)];
 
@@ -45,7 +57,8 @@ fn sections() -> String {
         let condition = if index == 0 { "#if" } else { "#elif" };
         text += &format!("\n{condition} defined({})\n", architecture.symbol());
         let macros = Macros::of(architecture.source());
-        for operation in OPERATIONS {
+        let of_words = if index == 0 { &OF_WORDS[..] } else { &[] };
+        for &operation in OPERATIONS.iter().chain(of_words) {
             text += &format!(
                 "\n#define PERCID_{}_CLOBBERS {}\n",
                 operation.to_uppercase(),

@@ -91,15 +91,15 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct CopyRequest {
     /// The end of the source.
-    end: *const u8,
+    pub(crate) from_end: *const u8,
     /// Its start, as a negative distance from the end.
-    start: isize,
+    pub(crate) start: isize,
     /// The end of the bytes that are copied as words, as a negative distance from the end.
-    words_end: isize,
+    pub(crate) words_end: isize,
     /// The end of the destination, as an offset from the shard.
-    to: usize,
-    expected: u64,
-    new: u64,
+    pub(crate) to: usize,
+    pub(crate) expected: u64,
+    pub(crate) new: u64,
 }
 
 impl CopyRequest {
@@ -112,7 +112,7 @@ impl CopyRequest {
         let aligned = (range.start.addr() | to).is_multiple_of(8);
         let by_word = cfg!(target_arch = "x86_64") || aligned;
         CopyRequest {
-            end: range.end,
+            from_end: range.end,
             start: -length,
             words_end: if by_word { -(length % 8) } else { -length },
             to: to + bytes.len(),

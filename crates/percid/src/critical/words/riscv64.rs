@@ -173,7 +173,7 @@ macro_rules! copy_then_store_if {
             ],
             request = in(reg) $request,
             expected = const std::mem::offset_of!(CopyRequest, expected),
-            end_field = const std::mem::offset_of!(CopyRequest, end),
+            end_field = const std::mem::offset_of!(CopyRequest, from_end),
             to_field = const std::mem::offset_of!(CopyRequest, to),
             start = const std::mem::offset_of!(CopyRequest, start),
             words_end = const std::mem::offset_of!(CopyRequest, words_end),
