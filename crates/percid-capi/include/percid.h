@@ -170,7 +170,8 @@
 #define PERCID_MASK_INIT {{0}, {0}}
 
 /** Memory of static storage: what the arguments are, percid_memory_create() says. */
-#define PERCID_MEMORY_INIT(size, align, init, context) {0, (size), (align), (init), (context), {0}}
+#define PERCID_MEMORY_INIT(size, align, init, context) \
+    {0, (size), (align), (init), (context), (align) <= 8 ? (size) : 0, {0}}
 
 /** The offset of a member of a value, or of an item of a list, for the operations on memory. Does not
  *  compile unless the member has 8 bytes that are aligned to 8: `PERCID_FIELD(struct traffic, packets)`. */
@@ -1300,7 +1301,8 @@ typedef struct PERCID_ALIGNED(64) percid_mask {
  * if that is more), rounded up to a power of two; at least a page for each value without an ID.
  * Values of several objects share an ID's cache lines.
  * Cost: an addition about 25 instructions, two of them stores, none locked; with
- * PERCID_SOURCE_ATOMIC one locked instruction.
+ * PERCID_SOURCE_ATOMIC a locked instruction. Inline on x86-64, if values are aligned to 8 bytes or
+ * less; otherwise a call.
  */
 typedef struct PERCID_ALIGNED(64) percid_memory {
     /**
@@ -1324,9 +1326,13 @@ typedef struct PERCID_ALIGNED(64) percid_memory {
      */
     void *context;
     /**
+     * The size again, if operations may be inline; otherwise 0.
+     */
+    size_t inline_size;
+    /**
      * Private to the library.
      */
-    uint64_t rest[3];
+    uint64_t rest[2];
 } percid_memory;
 
 /**

@@ -361,7 +361,7 @@ percid_slow:
 
 /* What a section on the words of a value has found. */
 struct percid_found {
-    uint64_t shard; /* its address; 0 if nothing was done */
+    uint64_t shard; /* its address and the mark of the source; 0 if nothing was done */
     uint64_t seen;  /* the word before */
     uint64_t other; /* another word that it has read */
 };
@@ -392,7 +392,7 @@ struct percid_copy {
     [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(word, mark)), [at] "r"(at)
 #define PERCID_FOUND(found)                                                                                    \
     (void)work;                                                                                                \
-    (found).shard = index & ~UINT64_C(7)
+    (found).shard = index
 
 PERCID_FAST struct percid_found percid_add_word_fast(uint64_t word, uint64_t at, int64_t n) PERCID_NOEXCEPT
 {
@@ -419,7 +419,7 @@ PERCID_FAST struct percid_found percid_swap_fast(uint64_t word, uint64_t at, uin
 #define PERCID_SWAP(section, mark)                                                                             \
     __asm__ __volatile__(section                                                                               \
                          : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen)                                       \
-                         : PERCID_WORD_INPUTS(mark), [new] "r"(desired)                                        \
+                         : PERCID_WORD_INPUTS(mark), [desired] "r"(desired)                                    \
                          : PERCID_SWAP_CLOBBERS)
     PERCID_BY_MARK(word, PERCID_SWAP, PERCID_SWAP)
     PERCID_FOUND(found);
@@ -436,7 +436,7 @@ PERCID_FAST struct percid_found percid_store_if_fast(uint64_t word, uint64_t at,
 #define PERCID_STORE_IF(section, mark)                                                                         \
     __asm__ __volatile__(section                                                                               \
                          : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen)                                       \
-                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [new] "r"(desired)              \
+                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [desired] "r"(desired)          \
                          : PERCID_STORE_IF_CLOBBERS)
     PERCID_BY_MARK(word, PERCID_STORE_IF, PERCID_STORE_IF)
     PERCID_FOUND(found);
@@ -454,7 +454,7 @@ PERCID_FAST struct percid_found percid_store_both_if_fast(uint64_t word, uint64_
 #define PERCID_STORE_BOTH_IF(section, mark)                                                                    \
     __asm__ __volatile__(section                                                                               \
                          : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen)                                       \
-                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [new] "r"(desired),             \
+                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [desired] "r"(desired),         \
                            [first] "r"(first), [value] "r"(first_value)                                        \
                          : PERCID_STORE_BOTH_IF_CLOBBERS)
     PERCID_BY_MARK(word, PERCID_STORE_BOTH_IF, PERCID_STORE_BOTH_IF)
@@ -473,7 +473,7 @@ PERCID_FAST struct percid_found percid_store_if_both_fast(uint64_t word, uint64_
 #define PERCID_STORE_IF_BOTH(section, mark)                                                                    \
     __asm__ __volatile__(section                                                                               \
                          : PERCID_WORD_OUTPUTS, [seen] "=&r"(found.seen), [other] "=&r"(found.other)           \
-                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [new] "r"(desired),             \
+                         : PERCID_WORD_INPUTS(mark), [expected] "r"(expected), [desired] "r"(desired),         \
                            [second] "r"(second), [value] "r"(expected_second)                                  \
                          : PERCID_STORE_IF_BOTH_CLOBBERS)
     PERCID_BY_MARK(word, PERCID_STORE_IF_BOTH, PERCID_STORE_IF_BOTH)
@@ -540,11 +540,14 @@ PERCID_FAST struct percid_found percid_pop_link_fast(uint64_t word, uint64_t at,
 #undef PERCID_WORD_INPUTS
 #undef PERCID_FOUND
 
-/* Whether so many bytes at an offset lie inside a value. Where the offset is a constant, that is one
- * comparison. */
+/* Where the value of such objects is in its shard. */
+#define PERCID_VALUE 8
+
+/* Whether operations on so many bytes at an offset may be inline: they lie inside a value, and that
+ * lies where it is expected. Where the offset is a constant, that is one comparison. */
 PERCID_FAST int percid_lies_inside(const percid_memory *object, size_t at, size_t bytes) PERCID_NOEXCEPT
 {
-    return at < (UINT64_C(1) << 32) && bytes < (UINT64_C(1) << 32) && at + bytes <= object->size;
+    return at < (UINT64_C(1) << 32) && bytes < (UINT64_C(1) << 32) && at + bytes <= object->inline_size;
 }
 
 PERCID_FAST int percid_is_word(const percid_memory *object, size_t at) PERCID_NOEXCEPT
@@ -552,23 +555,17 @@ PERCID_FAST int percid_is_word(const percid_memory *object, size_t at) PERCID_NO
     return at % 8 == 0 && percid_lies_inside(object, at, 8);
 }
 
-/* Where the value is in its shard. */
-PERCID_FAST uint64_t percid_value_offset(const percid_memory *object) PERCID_NOEXCEPT
+PERCID_FAST void *percid_value_of(uint64_t shard) PERCID_NOEXCEPT
 {
-    return object->align < 8 ? 8 : object->align;
-}
-
-PERCID_FAST void *percid_value_of(const percid_memory *object, uint64_t shard) PERCID_NOEXCEPT
-{
-    return PERCID_POINTER(void *, shard + percid_value_offset(object));
+    return PERCID_POINTER(void *, (shard & ~UINT64_C(7)) + PERCID_VALUE);
 }
 
 /* Stores what was found, unless the pointer is NULL, and returns whether the word was stored. */
-PERCID_FAST int percid_tell(const percid_memory *object, const struct percid_found *found, int stored,
-                            uint64_t other, percid_outcome *outcome) PERCID_NOEXCEPT
+PERCID_FAST int percid_tell(const struct percid_found *found, int stored, uint64_t other,
+                            percid_outcome *outcome) PERCID_NOEXCEPT
 {
     if (outcome != NULL) {
-        outcome->value = stored ? percid_value_of(object, found->shard) : NULL;
+        outcome->value = stored ? percid_value_of(found->shard) : NULL;
         outcome->seen = found->seen;
         outcome->other = other;
     }
@@ -761,10 +758,10 @@ PERCID_FAST int percid_memory_add(percid_memory *memory, size_t field, int64_t n
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
         const struct percid_found found =
-            percid_add_word_fast(PERCID_WORD(object), percid_value_offset(object) + field, n);
+            percid_add_word_fast(PERCID_WORD(object), PERCID_VALUE + field, n);
         if (PERCID_LIKELY(found.shard != 0)) {
             if (value != NULL) {
-                *value = percid_value_of(object, found.shard);
+                *value = percid_value_of(found.shard);
             }
             return 0;
         }
@@ -780,9 +777,9 @@ PERCID_FAST int percid_memory_swap(percid_memory *memory, size_t field, uint64_t
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
         const struct percid_found found =
-            percid_swap_fast(PERCID_WORD(object), percid_value_offset(object) + field, desired);
+            percid_swap_fast(PERCID_WORD(object), PERCID_VALUE + field, desired);
         if (PERCID_LIKELY(found.shard != 0)) {
-            percid_tell(object, &found, 1, 0, outcome);
+            percid_tell(&found, 1, 0, outcome);
             return 0;
         }
     }
@@ -797,9 +794,9 @@ PERCID_FAST int percid_memory_store_if(percid_memory *memory, size_t field, uint
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
         const struct percid_found found = percid_store_if_fast(
-            PERCID_WORD(object), percid_value_offset(object) + field, expected, desired);
+            PERCID_WORD(object), PERCID_VALUE + field, expected, desired);
         if (PERCID_LIKELY(found.shard != 0)) {
-            return percid_tell(object, &found, found.seen == expected, 0, outcome);
+            return percid_tell(&found, found.seen == expected, 0, outcome);
         }
     }
 #endif
@@ -814,16 +811,15 @@ PERCID_FAST int percid_memory_store_both_if(percid_memory *memory, size_t field,
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field)) &&
         PERCID_LIKELY(percid_is_word(object, first))) {
-        const uint64_t start = percid_value_offset(object);
-        const struct percid_found found = percid_store_both_if_fast(PERCID_WORD(object), start + field, expected,
-                                                                    desired, start + first, first_value);
+        const struct percid_found found = percid_store_both_if_fast(
+            PERCID_WORD(object), PERCID_VALUE + field, expected, desired, PERCID_VALUE + first, first_value);
         if (PERCID_LIKELY(found.shard != 0)) {
-            return percid_tell(object, &found, found.seen == expected, 0, outcome);
+            return percid_tell(&found, found.seen == expected, 0, outcome);
         }
     }
 #endif
-    return percid_interface_address()->memory_store_both_if(memory, field, expected, desired, first, first_value,
-                                                            outcome);
+    return percid_interface_address()->memory_store_both_if(memory, field, expected, desired, first,
+                                                            first_value, outcome);
 }
 
 PERCID_FAST int percid_memory_store_if_both(percid_memory *memory, size_t field, uint64_t expected,
@@ -834,12 +830,11 @@ PERCID_FAST int percid_memory_store_if_both(percid_memory *memory, size_t field,
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field)) &&
         PERCID_LIKELY(percid_is_word(object, second))) {
-        const uint64_t start = percid_value_offset(object);
         const struct percid_found found = percid_store_if_both_fast(
-            PERCID_WORD(object), start + field, expected, desired, start + second, expected_second);
+            PERCID_WORD(object), PERCID_VALUE + field, expected, desired, PERCID_VALUE + second, expected_second);
         if (PERCID_LIKELY(found.shard != 0)) {
             const int first = found.seen == expected, both = first && found.other == expected_second;
-            return percid_tell(object, &found, both, first && !both ? found.other : 0, outcome);
+            return percid_tell(&found, both, first && !both ? found.other : 0, outcome);
         }
     }
 #endif
@@ -855,24 +850,23 @@ PERCID_FAST int percid_memory_copy_then_store_if(percid_memory *memory, size_t f
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(bytes != NULL) &&
         PERCID_LIKELY(percid_is_word(object, field)) && PERCID_LIKELY(percid_lies_inside(object, to, length))) {
-        const uint64_t start = percid_value_offset(object);
         const struct percid_copy copy = {
             PERCID_CAST(const char *, bytes) + length,
             -PERCID_CAST(int64_t, length),
             -PERCID_CAST(int64_t, length % 8),
-            start + to + length,
+            PERCID_VALUE + to + length,
             expected,
             desired,
         };
         const struct percid_found found =
-            percid_copy_then_store_if_fast(PERCID_WORD(object), start + field, &copy);
+            percid_copy_then_store_if_fast(PERCID_WORD(object), PERCID_VALUE + field, &copy);
         if (PERCID_LIKELY(found.shard != 0)) {
-            return percid_tell(object, &found, found.seen == expected, 0, outcome);
+            return percid_tell(&found, found.seen == expected, 0, outcome);
         }
     }
 #endif
-    return percid_interface_address()->memory_copy_then_store_if(memory, field, expected, desired, to, bytes, length,
-                                                                 outcome);
+    return percid_interface_address()->memory_copy_then_store_if(memory, field, expected, desired, to, bytes,
+                                                                 length, outcome);
 }
 
 PERCID_FAST int percid_memory_push(percid_memory *memory, size_t head, void *item, size_t next,
@@ -883,10 +877,10 @@ PERCID_FAST int percid_memory_push(percid_memory *memory, size_t head, void *ite
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, head)) &&
         PERCID_LIKELY(item != NULL) && PERCID_LIKELY((PERCID_POINTER(uintptr_t, item) | next) % 8 == 0)) {
         const struct percid_found found =
-            percid_push_link_fast(PERCID_WORD(object), percid_value_offset(object) + head, item, next);
+            percid_push_link_fast(PERCID_WORD(object), PERCID_VALUE + head, item, next);
         if (PERCID_LIKELY(found.shard != 0)) {
             if (value != NULL) {
-                *value = percid_value_of(object, found.shard);
+                *value = percid_value_of(found.shard);
             }
             return 0;
         }
@@ -905,7 +899,7 @@ PERCID_FAST int percid_memory_pop(percid_memory *memory, size_t head, size_t nex
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, head)) &&
         PERCID_LIKELY(next % 8 == 0) && PERCID_LIKELY(item != NULL)) {
         const struct percid_found found =
-            percid_pop_link_fast(PERCID_WORD(object), percid_value_offset(object) + head, next);
+            percid_pop_link_fast(PERCID_WORD(object), PERCID_VALUE + head, next);
         if (PERCID_LIKELY(found.shard != 0)) {
             *item = PERCID_POINTER(void *, found.seen);
             return found.seen != 0;
@@ -920,6 +914,7 @@ PERCID_FAST int percid_memory_pop(percid_memory *memory, size_t head, size_t nex
 }
 
 #undef PERCID_WORD
+#undef PERCID_VALUE
 #undef PERCID_OBJECT
 #undef PERCID_OBJECT_OF
 #undef PERCID_SEEN

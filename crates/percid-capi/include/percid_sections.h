@@ -498,7 +498,7 @@
     "jne 6f\n\t" \
     "leaq (%[index], %[at]), %[work]\n\t" \
     "movq -2(%[work]), %[seen]\n\t" \
-    "movq %[new], -2(%[work])\n\t" \
+    "movq %[desired], -2(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \
@@ -533,7 +533,7 @@
     "jne 6f\n\t" \
     "leaq (%[index], %[at]), %[work]\n\t" \
     "movq -1(%[work]), %[seen]\n\t" \
-    "movq %[new], -1(%[work])\n\t" \
+    "movq %[desired], -1(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \
@@ -571,7 +571,7 @@
     "movq -2(%[work]), %[seen]\n\t" \
     "cmpq %[expected], %[seen]\n\t" \
     "jne 5f\n\t" \
-    "movq %[new], -2(%[work])\n\t" \
+    "movq %[desired], -2(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \
@@ -608,7 +608,7 @@
     "movq -1(%[work]), %[seen]\n\t" \
     "cmpq %[expected], %[seen]\n\t" \
     "jne 5f\n\t" \
-    "movq %[new], -1(%[work])\n\t" \
+    "movq %[desired], -1(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \
@@ -647,7 +647,7 @@
     "cmpq %[expected], %[seen]\n\t" \
     "jne 5f\n\t" \
     "movq %[value], -2(%[index], %[first])\n\t" \
-    "movq %[new], -2(%[work])\n\t" \
+    "movq %[desired], -2(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \
@@ -685,7 +685,7 @@
     "cmpq %[expected], %[seen]\n\t" \
     "jne 5f\n\t" \
     "movq %[value], -1(%[index], %[first])\n\t" \
-    "movq %[new], -1(%[work])\n\t" \
+    "movq %[desired], -1(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \
@@ -726,7 +726,7 @@
     "jne 5f\n\t" \
     "cmpq %[value], %[other]\n\t" \
     "jne 5f\n\t" \
-    "movq %[new], -2(%[work])\n\t" \
+    "movq %[desired], -2(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \
@@ -766,7 +766,7 @@
     "jne 5f\n\t" \
     "cmpq %[value], %[other]\n\t" \
     "jne 5f\n\t" \
-    "movq %[new], -1(%[work])\n\t" \
+    "movq %[desired], -1(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
     ".byte 0x0f, 0xb9, 0x3d\n\t" \

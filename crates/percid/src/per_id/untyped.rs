@@ -27,13 +27,16 @@ pub struct Untyped(());
 #[derive(Debug)]
 pub struct Form {
     /// The size of a value, in bytes.
-    pub size: usize,
+    size: usize,
     /// Its alignment, a power of two up to 64.
-    pub align: usize,
+    align: usize,
     /// Called with a zeroed value and `context`, unless zeros are enough.
-    pub prepare: Option<Prepare>,
+    prepare: Option<Prepare>,
     /// The argument of `prepare`.
-    pub context: *mut c_void,
+    context: *mut c_void,
+    /// The size again, if the value is 8 bytes behind the start of the shard: one comparison tells
+    /// inline code of C both that it is and that a word lies inside. Otherwise 0.
+    inline_size: usize,
 }
 
 // SAFETY: the context is only passed on, and the function may be called by any thread.
@@ -48,10 +51,22 @@ const _: () = {
 };
 
 impl Form {
+    /// Creates a form; `None` if there can be no such values.
+    pub fn new(
+        size: usize,
+        align: usize,
+        prepare: Option<Prepare>,
+        context: *mut c_void,
+    ) -> Option<Form> {
+        let inline_size = if align <= 8 { size } else { 0 };
+        Some(Form { size, align, prepare, context, inline_size }).filter(Form::is_valid)
+    }
+
     /// Returns `true` if there can be such values.
     pub fn is_valid(&self) -> bool {
         let size = (1..=STRIDE - 64).contains(&self.size);
-        size && self.align.is_power_of_two() && self.align <= 64
+        let inline = self.inline_size == if self.align <= 8 { self.size } else { 0 };
+        size && inline && self.align.is_power_of_two() && self.align <= 64
     }
 
     /// Returns the address of the caller's value.
@@ -219,7 +234,7 @@ mod tests {
     use super::*;
 
     fn form(size: usize, align: usize) -> Form {
-        Form { size, align, prepare: None, context: ptr::null_mut() }
+        Form::new(size, align, None, ptr::null_mut()).expect("a valid form")
     }
 
     #[test]
@@ -269,11 +284,15 @@ mod tests {
 
     #[test]
     fn only_values_that_fit_are_valid() {
+        let is_valid = |size, align| Form::new(size, align, None, ptr::null_mut()).is_some();
         for (size, align) in [(1, 1), (8, 8), (STRIDE - 64, 64)] {
-            assert!(form(size, align).is_valid(), "{size} {align}");
+            assert!(is_valid(size, align), "{size} {align}");
         }
         for (size, align) in [(0, 8), (8, 0), (8, 3), (8, 128), (STRIDE - 63, 64)] {
-            assert!(!form(size, align).is_valid(), "{size} {align}");
+            assert!(!is_valid(size, align), "{size} {align}");
         }
+        let mut of_c = form(40, 64);
+        of_c.inline_size = 40;
+        assert!(!of_c.is_valid(), "inline code would use another place");
     }
 }

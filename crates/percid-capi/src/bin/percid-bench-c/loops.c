@@ -65,6 +65,49 @@ LOOP(ring_append, percid_ring, PERCID_RING_INIT(65536, PERCID_OVERFLOW_OVERWRITE
     (void)percid_ring_append(it, record, sizeof record);
 })
 
+/* The same fields as in librseq's loops. */
+struct value {
+    int64_t count;
+    int64_t lock;
+    struct item *head;
+    int64_t used;
+    char bytes[64];
+};
+
+struct item {
+    struct item *next;
+};
+
+#define VALUES PERCID_MEMORY_INIT(sizeof(struct value), 8, NULL, NULL)
+
+LOOP(word_add, percid_memory, VALUES, { (void)percid_memory_add(it, PERCID_FIELD(struct value, count), 1, NULL); })
+
+LOOP(word_lock, percid_memory, VALUES, {
+    percid_outcome done;
+    if (percid_memory_store_if(it, PERCID_FIELD(struct value, lock), 0, 1, &done) == 1) {
+        struct value *const mine = (struct value *)done.value;
+        mine->count++;
+        __atomic_store_n(&mine->lock, 0, __ATOMIC_RELEASE);
+    }
+})
+
+LOOP(list_push_pop, percid_memory, VALUES, {
+    static struct item the_item;
+    void *taken;
+    (void)percid_memory_push(it, PERCID_FIELD(struct value, head), &the_item, PERCID_FIELD(struct item, next), NULL);
+    (void)percid_memory_pop(it, PERCID_FIELD(struct value, head), PERCID_FIELD(struct item, next), &taken);
+})
+
+LOOP(copy_and_publish, percid_memory, VALUES, {
+    const uint64_t record[2] = {times, 1};
+    const struct value *const mine = (const struct value *)percid_memory_current(it);
+    const int64_t used = mine == NULL ? 0 : __atomic_load_n(&mine->used, __ATOMIC_ACQUIRE);
+    const int64_t begin = used == 64 ? 0 : used;
+    (void)percid_memory_copy_then_store_if(it, PERCID_FIELD(struct value, used), (uint64_t)used,
+                                           (uint64_t)begin + sizeof record,
+                                           offsetof(struct value, bytes) + (size_t)begin, record, sizeof record, NULL);
+})
+
 #if defined(REFERENCES)
 
 void *mi_malloc(size_t size);

@@ -42,6 +42,10 @@ loops_of_c! {
     LOCAL: percid_bench_c_static_local_acquire_release, percid_bench_c_local_acquire_release, percid_bench_cpp_static_local_acquire_release, percid_bench_called_local_acquire_release;
     STACK: percid_bench_c_static_stack_push_pop, percid_bench_c_stack_push_pop, percid_bench_cpp_static_stack_push_pop, percid_bench_called_stack_push_pop;
     POOL: percid_bench_c_static_pool_get_put, percid_bench_c_pool_get_put, percid_bench_cpp_static_pool_get_put, percid_bench_called_pool_get_put;
+    WORD_ADD: percid_bench_c_static_word_add, percid_bench_c_word_add, percid_bench_cpp_static_word_add, percid_bench_called_word_add;
+    WORD_LOCK: percid_bench_c_static_word_lock, percid_bench_c_word_lock, percid_bench_cpp_static_word_lock, percid_bench_called_word_lock;
+    LIST: percid_bench_c_static_list_push_pop, percid_bench_c_list_push_pop, percid_bench_cpp_static_list_push_pop, percid_bench_called_list_push_pop;
+    COPY: percid_bench_c_static_copy_and_publish, percid_bench_c_copy_and_publish, percid_bench_cpp_static_copy_and_publish, percid_bench_called_copy_and_publish;
     RING: percid_bench_c_static_ring_append, percid_bench_c_ring_append, percid_bench_cpp_static_ring_append, percid_bench_called_ring_append;
 }
 

@@ -13,7 +13,7 @@ use percid_capi::metrics::registry::{
     FamilySettings, percid_family_create, percid_registry_create,
 };
 use percid_capi::metrics::series::Kind;
-use percid_capi::{local, mask, pool, ring, stack};
+use percid_capi::{local, mask, memory, pool, ring, stack};
 use percid_metrics::{Description, Registry};
 
 use crate::loops::{self, InC, Loops, Value};
@@ -78,20 +78,22 @@ type OfWords = fn(&PerId<Value>, u64);
 /// Returns the operations on words of one's own, beside those of librseq, if it was built with it.
 fn of_own_words() -> Vec<Comparison> {
     let values: &PerId<Value> = leaked(PerId::new(Value::new));
-    let rust: [(&str, OfWords); 4] = [
-        ("own word add", loops::word_add),
-        ("own lock", loops::word_lock),
-        ("own list push + pop", loops::list_push_pop),
-        ("own copy 16 bytes", loops::copy_and_publish),
+    let operations: [(&str, Loops, OfWords); 4] = [
+        ("own word add", loops::WORD_ADD, loops::word_add),
+        ("own lock", loops::WORD_LOCK, loops::word_lock),
+        ("own list push + pop", loops::LIST, loops::list_push_pop),
+        ("own copy 16 bytes", loops::COPY, loops::copy_and_publish),
     ];
     let librseq = loops::librseq::loops();
-    let comparison = |number: usize| {
-        let (operation, rust) = rust[number];
-        let mut ways = vec![Way { name: RUST, repeat: Box::new(move |times| rust(values, times)) }];
-        ways.extend(librseq.map(|loops| in_c("librseq", loops[number], ptr::null_mut())));
-        Comparison { operation, ways }
+    let of_own_words = |number: usize| {
+        let (operation, loops, rust) = operations[number];
+        let rust = move |times: u64| rust(values, times);
+        let mut comparison = comparison(operation, loops, created::memory(), rust);
+        let librseq = librseq.map(|loops| in_c("librseq", loops[number], ptr::null_mut()));
+        comparison.ways.extend(librseq);
+        comparison
     };
-    (0..rust.len()).map(comparison).collect()
+    (0..operations.len()).map(of_own_words).collect()
 }
 
 /// Objects of C with handles. A handle is NULL if the object cannot be created; then only the error
@@ -114,6 +116,7 @@ mod created {
     created!(local, local::percid_local_create, 8, 8, None, None, ptr::null_mut());
     created!(stack, stack::percid_stack_create, CAPACITY, usize::MAX);
     created!(pool, pool::percid_pool_create, SIZE, 8, CAPACITY);
+    created!(memory, memory::percid_memory_create, size_of::<Value>(), 8, None, ptr::null_mut());
     created!(ring, ring::percid_ring_create, BYTES, OVERWRITE);
 
     pub(super) fn family() -> *mut Family {

@@ -197,7 +197,7 @@ static void visited_value_is_not_used(void *found, void *unused)
     CHECK(percid_memory_destroy(memory, NULL, NULL) == -EDEADLK || percid_memory_destroy(memory, NULL, NULL) == -EINVAL);
 }
 
-static void values(void)
+static void values(size_t align)
 {
     int count = 0, without = 0;
     CHECK(percid_memory_for_each(memory, visited_value_is_not_used, NULL) == 0);
@@ -209,7 +209,7 @@ static void values(void)
         } else {
             CHECK(percid_memory_get(memory, (uint32_t)id) == value);
         }
-        CHECK((uintptr_t)value % 64 == 0);
+        CHECK((uintptr_t)value % align == 0);
     }
     CHECK(count >= 2 && without >= 1);
 }
@@ -274,22 +274,30 @@ static void misuse(void)
     CHECK(percid_memory_current(memory) == NULL);
 }
 
-int main(void)
+static void use(size_t align)
 {
-    static percid_memory placed = PERCID_MEMORY_INIT(sizeof(struct value), 64, NULL, NULL);
-    static percid_memory wrong = PERCID_MEMORY_INIT(sizeof(struct value), 3, NULL, NULL);
-    CHECK(percid_memory_add(&wrong, 0, 1, NULL) == -EINVAL);
-    memory = &placed;
     threads();
     each_operation();
-    values();
+    values(align);
+}
+
+int main(void)
+{
+    static percid_memory placed = PERCID_MEMORY_INIT(sizeof(struct value), 8, NULL, NULL);
+    static percid_memory aligned = PERCID_MEMORY_INIT(sizeof(struct value), 64, NULL, NULL);
+    static percid_memory wrong = PERCID_MEMORY_INIT(sizeof(struct value), 3, NULL, NULL);
+    CHECK(percid_memory_add(&wrong, 0, 1, NULL) == -EINVAL);
+    /* Inline, and by calls. */
+    memory = &placed;
+    use(8);
+    memory = &aligned;
+    use(64);
     CHECK(percid_memory_destroy(memory, NULL, NULL) == -EINVAL);
     for (int source = PERCID_SOURCE_KERNEL; source <= PERCID_SOURCE_ATOMIC; source++) {
         if (percid_source_unavailable(source) == PERCID_SOURCE_ERROR_NONE) {
-            CHECK(percid_memory_create_with_source(&memory, source, sizeof(struct value), 64, NULL, NULL) == 0);
-            threads();
-            each_operation();
-            values();
+            const size_t align = source == PERCID_SOURCE_TABLE ? 8 : 32;
+            CHECK(percid_memory_create_with_source(&memory, source, sizeof(struct value), align, NULL, NULL) == 0);
+            use(align);
             CHECK(percid_memory_destroy(memory, NULL, NULL) == 0);
             made_and_dropped(source);
         }

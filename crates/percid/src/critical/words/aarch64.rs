@@ -51,9 +51,9 @@ macro_rules! swap {
             $source, $displacement, $word, $at,
             [
                 "ldr {seen}, [{work}]",
-                "stlr {new}, [{work}]",
+                "stlr {desired}, [{work}]",
             ],
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
         );
         Outcome { shard, seen, other: 0 }
@@ -69,10 +69,10 @@ macro_rules! store_if {
                 "ldr {seen}, [{work}]",
                 "cmp {seen}, {expected}",
                 "b.ne 5f",
-                "stlr {new}, [{work}]",
+                "stlr {desired}, [{work}]",
             ],
             expected = in(reg) $expected,
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
         );
         Outcome { shard, seen, other: 0 }
@@ -92,12 +92,12 @@ macro_rules! store_both_if {
                 "cmp {seen}, {expected}",
                 "b.ne 5f",
                 "str {value}, [{index}, {first}]",
-                "stlr {new}, [{work}]",
+                "stlr {desired}, [{work}]",
             ],
             expected = in(reg) $expected,
             first = in(reg) $first.0,
             value = in(reg) $first.1,
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
         );
         Outcome { shard, seen, other: 0 }
@@ -119,12 +119,12 @@ macro_rules! store_if_both {
                 "b.ne 5f",
                 "cmp {other}, {value}",
                 "b.ne 5f",
-                "stlr {new}, [{work}]",
+                "stlr {desired}, [{work}]",
             ],
             expected = in(reg) $expected,
             second = in(reg) $second.0,
             value = in(reg) $second.1,
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
             other = out(reg) other,
         );
@@ -161,7 +161,7 @@ macro_rules! copy_then_store_if {
                 "add {position}, {position}, #1",
                 "b 8b",
                 "7:",
-                "ldr {value}, [{request}, #{new}]",
+                "ldr {value}, [{request}, #{desired}]",
                 "stlr {value}, [{work}]",
             ],
             request = in(reg) $request,
@@ -170,7 +170,7 @@ macro_rules! copy_then_store_if {
             to_field = const std::mem::offset_of!(CopyRequest, to),
             start = const std::mem::offset_of!(CopyRequest, start),
             words_end = const std::mem::offset_of!(CopyRequest, words_end),
-            new = const std::mem::offset_of!(CopyRequest, new),
+            desired = const std::mem::offset_of!(CopyRequest, new),
             end = out(reg) _,
             to = out(reg) _,
             position = out(reg) _,

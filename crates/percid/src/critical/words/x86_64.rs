@@ -51,9 +51,9 @@ macro_rules! swap {
             $source, $displacement, $word, $at,
             [
                 "mov {seen}, qword ptr [{work} + {displacement}]",
-                "mov qword ptr [{work} + {displacement}], {new}",
+                "mov qword ptr [{work} + {displacement}], {desired}",
             ],
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
         );
         Outcome { shard, seen, other: 0 }
@@ -69,10 +69,10 @@ macro_rules! store_if {
                 "mov {seen}, qword ptr [{work} + {displacement}]",
                 "cmp {seen}, {expected}",
                 "jne 5f",
-                "mov qword ptr [{work} + {displacement}], {new}",
+                "mov qword ptr [{work} + {displacement}], {desired}",
             ],
             expected = in(reg) $expected,
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
         );
         Outcome { shard, seen, other: 0 }
@@ -92,12 +92,12 @@ macro_rules! store_both_if {
                 "cmp {seen}, {expected}",
                 "jne 5f",
                 "mov qword ptr [{index} + {first} + {displacement}], {value}",
-                "mov qword ptr [{work} + {displacement}], {new}",
+                "mov qword ptr [{work} + {displacement}], {desired}",
             ],
             expected = in(reg) $expected,
             first = in(reg) $first.0,
             value = in(reg) $first.1,
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
         );
         Outcome { shard, seen, other: 0 }
@@ -119,12 +119,12 @@ macro_rules! store_if_both {
                 "jne 5f",
                 "cmp {other}, {value}",
                 "jne 5f",
-                "mov qword ptr [{work} + {displacement}], {new}",
+                "mov qword ptr [{work} + {displacement}], {desired}",
             ],
             expected = in(reg) $expected,
             second = in(reg) $second.0,
             value = in(reg) $second.1,
-            new = in(reg) $new,
+            desired = in(reg) $new,
             seen = out(reg) seen,
             other = out(reg) other,
         );
@@ -160,7 +160,7 @@ macro_rules! copy_then_store_if {
                 "inc {position}",
                 "jmp 8b",
                 "7:",
-                "mov {value}, qword ptr [{request} + {new}]",
+                "mov {value}, qword ptr [{request} + {desired}]",
                 "mov qword ptr [{work} + {displacement}], {value}",
             ],
             request = in(reg) $request,
@@ -169,7 +169,7 @@ macro_rules! copy_then_store_if {
             to_field = const std::mem::offset_of!(CopyRequest, to),
             start = const std::mem::offset_of!(CopyRequest, start),
             words_end = const std::mem::offset_of!(CopyRequest, words_end),
-            new = const std::mem::offset_of!(CopyRequest, new),
+            desired = const std::mem::offset_of!(CopyRequest, new),
             end = out(reg) _,
             to = out(reg) _,
             position = out(reg) _,
