@@ -1,4 +1,6 @@
 /* The offset of a member that is no word does not compile, that of a word does. */
+#include <stdio.h>
+
 #include <percid.h>
 
 struct value {
@@ -14,12 +16,14 @@ struct aligned {
 int main(void)
 {
 #if defined(HALF)
-    return PERCID_FIELD(struct value, half) == 0;
+    const size_t at = PERCID_FIELD(struct value, half);
 #elif defined(MISALIGNED)
-    return PERCID_FIELD(struct value, word) == 0;
+    const size_t at = PERCID_FIELD(struct value, word);
 #elif defined(ARRAY)
-    return PERCID_FIELD(struct aligned, words) != 0;
+    const size_t at = PERCID_FIELD(struct aligned, words);
 #else
-    return PERCID_FIELD(struct aligned, words[2]) == 16 ? 0 : 1;
+    const size_t at = PERCID_FIELD(struct aligned, words[2]);
 #endif
+    puts(at == 16 ? "ok" : "not its offset");
+    return 0;
 }
