@@ -37,6 +37,12 @@ pub(crate) fn every_instruction_of_other_structures_may_be_interrupted() {
     every_instruction_may_be_interrupted("hot_structures.c", 12, some_compilers(1));
 }
 
+/// The eight operations on words of memory.
+#[test]
+pub(crate) fn every_instruction_of_operations_on_words_may_be_interrupted() {
+    every_instruction_may_be_interrupted("hot_words.c", 16, some_compilers(0));
+}
+
 fn every_instruction_may_be_interrupted(source: &str, expected: usize, compilers: &[Compiler]) {
     for compiler in compilers {
         let program = program(compiler.c, source);
