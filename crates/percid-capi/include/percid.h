@@ -179,7 +179,7 @@
     (offsetof(type, member) + 0 * sizeof(char[PERCID_IS_WORD(type, member) ? 1 : -1]))
 #define PERCID_IS_WORD(type, member) (PERCID_SIZE_OF(type, member) == 8 && offsetof(type, member) % 8 == 0)
 #if defined(__cplusplus)
-#define PERCID_SIZE_OF(type, member) sizeof(type::member)
+#define PERCID_SIZE_OF(type, member) sizeof(static_cast<type *>(nullptr)->member)
 #else
 #define PERCID_SIZE_OF(type, member) sizeof(((type *)0)->member)
 #endif

@@ -115,10 +115,7 @@ struct NewExtra {
 
 impl NewExtra {
     fn map(bytes: usize) -> Option<NewExtra> {
-        let memory = memory::map(bytes)?;
-        // References to the extra may be made from its address.
-        memory.expose_provenance();
-        Some(NewExtra { memory, bytes })
+        Some(NewExtra { memory: memory::map(bytes)?, bytes })
     }
 }
 
