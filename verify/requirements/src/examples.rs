@@ -12,7 +12,7 @@ use crate::root::root;
 const LIBRARIES: [&str; 2] = ["crates/percid/src", "crates/percid-numa/src"];
 
 /// Files that are left out, as their modules are hidden: hooks for proofs, and for the C interface.
-const HIDDEN: [&str; 2] = ["testing.rs", "capi.rs"];
+const HIDDEN: [&str; 3] = ["testing.rs", "capi.rs", "untyped.rs"];
 
 /// Folders that are skipped: items that other systems lack have their example in the main code.
 const ABSENT: &str = "elsewhere";

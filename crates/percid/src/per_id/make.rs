@@ -1,4 +1,4 @@
-//! How the values of an object are made.
+//! The makers of values.
 
 pub(super) mod sealed {
     use super::super::shard::Shard;

@@ -41,7 +41,6 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
-use super::make::sealed::Make;
 use crate::critical::words::READY as READY_WORD;
 use crate::sys::atomic::{
     AtomicI64,
@@ -126,9 +125,9 @@ impl<T> Shard<T> {
         self.state.compare_exchange(NONE, making(), Relaxed, Relaxed).is_ok()
     }
 
-    /// Makes the value, as the thread whose [`making`] is the state. If `make` panics there is no
-    /// value, as before.
-    pub(super) fn fill(&self, make: &impl Make<T>) {
+    /// Makes the value, as the thread whose [`making`] is the state, by a function that writes it to
+    /// the address. If that panics there is no value, as before.
+    pub(super) fn fill(&self, make: impl FnOnce(*mut T)) {
         struct Making<'s>(&'s AtomicI64, i64);
         impl Drop for Making<'_> {
             fn drop(&mut self) {
@@ -136,9 +135,7 @@ impl<T> Shard<T> {
             }
         }
         let mut end = Making(&self.state, NONE);
-        // SAFETY: only the thread that makes the value has access to it until the state says that
-        // there is one; the shard was claimed or mapped with the size of `make`.
-        unsafe { make.make_at(self.value.get().cast()) };
+        make(self.value.get().cast());
         race_detector::release(self.key());
         end.1 = READY;
     }

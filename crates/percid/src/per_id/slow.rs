@@ -67,7 +67,7 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
                 let made = unsafe { begin_to_make(handle::marked(block, source)) };
                 if made != 0 {
                     // SAFETY: a shard of this block, of the ID that the thread had then.
-                    unsafe { shard_at::<T>(made) }.fill(&self.make);
+                    self.fill(unsafe { shard_at::<T>(made) });
                 }
             }
             _ => return None,
@@ -75,12 +75,19 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
         Some(ControlFlow::Continue(()))
     }
 
+    /// Makes the value of a shard of this object, as the only thread that has access to it.
+    fn fill(&self, shard: &Shard<T>) {
+        // SAFETY: the value is part of a shard that was claimed or mapped with the size of the
+        // maker's, and only this thread has access to it until the state says that there is one.
+        shard.fill(|value| unsafe { self.make.make_at(value) });
+    }
+
     /// Makes the value of the thread's hint, if there is none.
     fn make_at_hint(&self, block: Block) -> Option<()> {
         // SAFETY: the block of this object; the memory of the hint is open.
         let shard = unsafe { shard_at::<T>(block.of_id(Source::Atomic.ensure_id_hint()?)) };
         if shard.state() == NONE && shard.try_make() {
-            shard.fill(&self.make);
+            self.fill(shard);
         }
         Some(())
     }
@@ -97,7 +104,7 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
         // SAFETY: zeros are a shard without a value, and the mapping is large enough. Extras are
         // not moved or unmapped until the object is dropped, unless the maker panics here.
         let shard = unsafe { &(*extra.as_ptr()).shard };
-        shard.fill(&self.make);
+        self.fill(shard);
         let hold = shard.try_hold()?;
         std::mem::forget(new);
         // SAFETY: no other thread has access to the extra before it is pushed.
