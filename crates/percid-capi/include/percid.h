@@ -1284,7 +1284,8 @@ typedef struct PERCID_ALIGNED(64) percid_mask {
  * is done as a whole, with the ID's value to itself, or not at all. No locked instruction is
  * needed. Words are `uint64_t`, `int64_t` or pointers; they are named by their offset, as in
  * `offsetof(struct traffic, packets)`. Read them by `__atomic_load_n(&value->packets,
- * __ATOMIC_ACQUIRE)`. Only operations and visits change a value.
+ * __ATOMIC_ACQUIRE)`. Only operations and visits change a value, the latter by __atomic_store_n()
+ * where others read.
  *
  * Threads: any number of threads may use it at once. Two operations on one value never overlap.
  * An operation may use another value than the one before, since a thread may move; each stores the

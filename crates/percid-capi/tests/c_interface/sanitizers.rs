@@ -122,7 +122,7 @@ pub(crate) fn races() {
             must_find(&program, sanitized(&mut command));
         }
     }
-    let right = ["handover.c", "local.c", "pool.c", "machine.c"];
+    let right = ["handover.c", "local.c", "pool.c", "machine.c", "memory.c"];
     for (index, program) in right.into_iter().enumerate() {
         for compiler in alternately(&compilers, index) {
             passes_sanitized(Build::new(compiler.c, &[program], RACES), shared(), &SOURCES);

@@ -22,14 +22,14 @@ struct value {
     uint64_t used;
     uint64_t slots[SLOTS];
     uint64_t version;
-    char text[TEXT];
+    char texts[2][TEXT];
     struct item *list;
     uint64_t closed;
 };
 
 #define FIELD(name) PERCID_FIELD(struct value, name)
 #define SLOT(number) (FIELD(slots[0]) + 8 * (size_t)(number))
-#define AT_TEXT offsetof(struct value, text)
+#define AT_TEXT offsetof(struct value, texts)
 #define NEXT PERCID_FIELD(struct item, next)
 
 static percid_memory *memory;
@@ -65,7 +65,8 @@ static void take_list(struct item *item)
     }
 }
 
-/* A slot is published by the number of slots in use, a text by its version. */
+/* A slot is published by the number of slots in use, one of two texts by its version: an operation
+ * that is interrupted may leave a part of the other one. */
 static void publish(void)
 {
     const struct value *const value = (const struct value *)percid_memory_current(memory);
@@ -82,8 +83,8 @@ static void publish(void)
         __atomic_fetch_add(&published, done, __ATOMIC_RELAXED);
     }
     memset(text, (char)(version + 1), TEXT);
-    CHECK(percid_memory_copy_then_store_if(memory, FIELD(version), version, version + 1, AT_TEXT, text, TEXT,
-                                           NULL) >= 0);
+    CHECK(percid_memory_copy_then_store_if(memory, FIELD(version), version, version + 1,
+                                           AT_TEXT + (size_t)(version + 1) % 2 * TEXT, text, TEXT, NULL) >= 0);
 }
 
 static void *work(void *first)
@@ -114,13 +115,15 @@ static void look(void *found, void *sum)
         CHECK(value->slots[i] == i + 7);
     }
     for (int i = 0; i < TEXT; i++) {
-        CHECK(value->text[i] == (char)value->version);
+        CHECK(value->texts[value->version % 2][i] == (char)value->version);
     }
     take_list(value->list);
     *(int64_t *)sum += (int64_t)value->sum;
     __atomic_fetch_sub(&published, (int64_t)value->used, __ATOMIC_RELAXED);
-    value->list = NULL;
-    value->sum = value->used = 0;
+    /* Others may read them at any time. */
+    __atomic_store_n(&value->list, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&value->sum, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&value->used, 0, __ATOMIC_RELEASE);
 }
 
 static void threads(void)
@@ -181,7 +184,7 @@ static void each_operation(void)
     CHECK(percid_memory_for_each(memory, set, NULL) == 0);
     CHECK(percid_memory_copy_then_store_if(memory, FIELD(used), 3, 4, AT_TEXT + 1, "hello", 5, &outcome) == 1);
     value = (const struct value *)outcome.value;
-    CHECK(value->used == 4 && memcmp(value->text + 1, "hello", 5) == 0);
+    CHECK(value->used == 4 && memcmp(value->texts[0] + 1, "hello", 5) == 0);
     CHECK(percid_memory_for_each(memory, set, NULL) == 0);
     CHECK(percid_memory_copy_then_store_if(memory, FIELD(used), 3, 4, sizeof *value, NULL, 0, &outcome) == 1);
     CHECK(percid_memory_swap(memory, FIELD(closed), 77, &outcome) == 0 && outcome.seen == 1);

@@ -30,7 +30,7 @@ struct Part {
     percid::word used;
     percid::word slots[8];
     percid::word version;
-    percid::bytes<length> text;
+    percid::bytes<2 * length> texts;
     percid::pointer<Node> list;
 
     explicit Part(std::int64_t start = 0) : sum(start)
@@ -98,7 +98,9 @@ void work(P &parts, Node *nodes)
                                 used + 7);
         }
         const std::vector<char> text(length, static_cast<char>(version + 1));
-        parts.copy_then_store_if(&Part::version, version, version + 1, &Part::text, 0, text.data(), length);
+        // An operation that is interrupted may leave a part of the text that is not published.
+        const std::size_t start = length * static_cast<std::size_t>((version + 1) % 2);
+        parts.copy_then_store_if(&Part::version, version, version + 1, &Part::texts, start, text.data(), length);
     }
 }
 
@@ -109,7 +111,8 @@ std::int64_t emptied(Part &part)
     for (std::int64_t i = 0; i < part.used.load(); i++) {
         CHECK(part.slots[i].load() == i + 7);
     }
-    CHECK(part.text.read(0, text, length) && !part.text.read(1, text, length));
+    const std::size_t start = length * static_cast<std::size_t>(part.version.load() % 2);
+    CHECK(part.texts.read(start, text, length) && !part.texts.read(length + 1, text, length));
     for (const char byte : text) {
         CHECK(byte == static_cast<char>(part.version.load()));
     }
@@ -164,7 +167,7 @@ void outcomes_say_what_was_seen(P &parts)
     CHECK(stored && stored.value->sum.load() == 6 && stored.seen == 5);
     CHECK(parts.id_of(*stored.value) == std::nullopt || parts.get(*parts.id_of(*stored.value)) == stored.value);
     std::error_code error;
-    CHECK(!parts.copy_then_store_if(&Part::used, 1, 2, &Part::text, 36, "hello", 5, error));
+    CHECK(!parts.copy_then_store_if(&Part::used, 1, 2, &Part::texts, 76, "hello", 5, error));
     CHECK(error == std::errc::invalid_argument);
     CHECK(parts.add(&Part::sum, 1, error) != nullptr && !error);
 }
