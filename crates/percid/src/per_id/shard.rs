@@ -116,7 +116,7 @@ impl<T> Shard<T> {
         // Acquire: this thread sees what the last holder did.
         self.state.compare_exchange(READY, token, Acquire, Relaxed).ok()?;
         race_detector::acquire(self.key());
-        Some(Hold { shard: self })
+        Some(Hold { shard: self, block: None })
     }
 
     /// Begins to make the value of a shard that no section works on. Returns `false` if another
@@ -178,11 +178,25 @@ pub(super) fn making() -> i64 {
 /// A shard that the calling thread holds until this is dropped.
 pub(super) struct Hold<'s, T> {
     pub(super) shard: &'s Shard<T>,
+    /// The block that the sections on this shard announce to race detectors, if it is an ID's.
+    block: Option<usize>,
+}
+
+impl<T> Hold<'_, T> {
+    /// Announces to race detectors that the thread sees what sections on the shard of this block
+    /// did, and that later ones will see what it does.
+    pub(super) fn announce(&mut self, block: usize) {
+        race_detector::acquire(block);
+        self.block = Some(block);
+    }
 }
 
 impl<T> Drop for Hold<'_, T> {
     fn drop(&mut self) {
         race_detector::release(self.shard.key());
+        if let Some(block) = self.block {
+            race_detector::release(block);
+        }
         self.shard.state.store(READY, Release);
     }
 }

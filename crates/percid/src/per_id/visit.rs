@@ -129,7 +129,7 @@ impl<'p, T: Send + Sync, F> Visit<'p, T, F> {
         if ids.next >= ids.end {
             return false;
         }
-        let first = ids.next;
+        let (first, block) = (ids.next, ids.block.0);
         ids.next = ids.end.min(first + BATCH as u32);
         let mut any = false;
         for id in first..ids.next {
@@ -146,6 +146,8 @@ impl<'p, T: Send + Sync, F> Visit<'p, T, F> {
             self.held = Batch::new();
             self.ids = None;
         }
+        let held = self.held.shards.iter_mut().flatten();
+        held.for_each(|hold| hold.announce(block));
         true
     }
 

@@ -14,6 +14,8 @@ enum { THREADS = 4, ROUNDS = 20000, SLOTS = 8, TEXT = 40 };
 
 struct item {
     int taken;
+    /* Written before it is pushed, and read by whoever takes it. */
+    int number;
     struct item *next;
 };
 
@@ -53,6 +55,7 @@ static void add_one(void)
 
 static void take(struct item *item)
 {
+    CHECK(item->number == (int)(item - items));
     CHECK(__atomic_fetch_add(&item->taken, 1, __ATOMIC_RELAXED) == 0);
 }
 
@@ -92,8 +95,10 @@ static void *work(void *first)
     for (int i = 0; i < ROUNDS; i++) {
         void *item;
         percid_outcome outcome;
+        struct item *const own = (struct item *)first + i;
         add_one();
-        CHECK(percid_memory_push(memory, FIELD(list), (struct item *)first + i, NEXT, NULL) == 0);
+        own->number = (int)(own - items);
+        CHECK(percid_memory_push(memory, FIELD(list), own, NEXT, NULL) == 0);
         if (i % 2 == 0 && percid_memory_pop(memory, FIELD(list), NEXT, &item) == 1) {
             take((struct item *)item);
         }
