@@ -198,6 +198,23 @@ functions! {
     percid_mask_drain
     percid_mask_destroy
 
+    percid_memory_create
+    percid_memory_create_with_source
+    percid_memory_add
+    percid_memory_swap
+    percid_memory_store_if
+    percid_memory_store_both_if
+    percid_memory_store_if_both
+    percid_memory_copy_then_store_if
+    percid_memory_push
+    percid_memory_pop
+    percid_memory_get
+    percid_memory_current
+    percid_memory_next
+    percid_memory_id_of
+    percid_memory_for_each
+    percid_memory_destroy
+
     percid_balancer_settings_init
     percid_balancer_settings_set_rules
     percid_balancer_create
@@ -272,23 +289,6 @@ functions! {
     percid_registry_destroy
     percid_format_content_type
     percid_format_accepted
-
-    percid_memory_create
-    percid_memory_create_with_source
-    percid_memory_add
-    percid_memory_swap
-    percid_memory_store_if
-    percid_memory_store_both_if
-    percid_memory_store_if_both
-    percid_memory_copy_then_store_if
-    percid_memory_push
-    percid_memory_pop
-    percid_memory_get
-    percid_memory_current
-    percid_memory_next
-    percid_memory_id_of
-    percid_memory_for_each
-    percid_memory_destroy
 }
 
 /// Functions with critical sections that are inline in the header; C uses a function of the table
