@@ -103,6 +103,22 @@ struct percid_interface {
     int (*mask_is_marked)(const struct percid_mask *mask, uint32_t id);
     int64_t (*mask_drain)(struct percid_mask *mask, void (*visit)(uint32_t id, void *argument), void *argument);
     int (*mask_destroy)(struct percid_mask *mask);
+    int (*memory_create)(struct percid_memory **memory, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
+    int (*memory_create_with_source)(struct percid_memory **memory, int source, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
+    int (*memory_add)(struct percid_memory *memory, size_t field, int64_t n, void **value);
+    int (*memory_swap)(struct percid_memory *memory, size_t field, uint64_t desired, struct percid_outcome *outcome);
+    int (*memory_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, struct percid_outcome *outcome);
+    int (*memory_store_both_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t first, uint64_t first_value, struct percid_outcome *outcome);
+    int (*memory_store_if_both)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t second, uint64_t expected_second, struct percid_outcome *outcome);
+    int (*memory_copy_then_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t to, const void *bytes, size_t length, struct percid_outcome *outcome);
+    int (*memory_push)(struct percid_memory *memory, size_t head, void *item, size_t next, void **value);
+    int (*memory_pop)(struct percid_memory *memory, size_t head, size_t next, void **item);
+    void *(*memory_get)(struct percid_memory *memory, uint32_t id);
+    void *(*memory_current)(struct percid_memory *memory);
+    void *(*memory_next)(struct percid_memory *memory, const void *value);
+    int (*memory_id_of)(struct percid_memory *memory, const void *value);
+    int (*memory_for_each)(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument);
+    int (*memory_destroy)(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument);
     int (*balancer_settings_init)(struct percid_balancer_settings *settings, size_t size);
     int (*balancer_settings_set_rules)(struct percid_balancer_settings *settings, int rules);
     int (*balancer_create)(struct percid_balancer **balancer, const struct percid_balancer_settings *settings);
@@ -171,22 +187,6 @@ struct percid_interface {
     int (*registry_destroy)(struct percid_registry *registry);
     const char *(*format_content_type)(int format);
     int (*format_accepted)(const char *accept);
-    int (*memory_create)(struct percid_memory **memory, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
-    int (*memory_create_with_source)(struct percid_memory **memory, int source, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
-    int (*memory_add)(struct percid_memory *memory, size_t field, int64_t n, void **value);
-    int (*memory_swap)(struct percid_memory *memory, size_t field, uint64_t desired, struct percid_outcome *outcome);
-    int (*memory_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, struct percid_outcome *outcome);
-    int (*memory_store_both_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t first, uint64_t first_value, struct percid_outcome *outcome);
-    int (*memory_store_if_both)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t second, uint64_t expected_second, struct percid_outcome *outcome);
-    int (*memory_copy_then_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t to, const void *bytes, size_t length, struct percid_outcome *outcome);
-    int (*memory_push)(struct percid_memory *memory, size_t head, void *item, size_t next, void **value);
-    int (*memory_pop)(struct percid_memory *memory, size_t head, size_t next, void **item);
-    void *(*memory_get)(struct percid_memory *memory, uint32_t id);
-    void *(*memory_current)(struct percid_memory *memory);
-    void *(*memory_next)(struct percid_memory *memory, const void *value);
-    int (*memory_id_of)(struct percid_memory *memory, const void *value);
-    int (*memory_for_each)(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument);
-    int (*memory_destroy)(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument);
     void (*later[343])(void);
 };
 
@@ -617,6 +617,46 @@ PERCID_INLINE int percid_mask_destroy(struct percid_mask *mask) PERCID_NOEXCEPT
     return percid_interface_address()->mask_destroy(mask);
 }
 
+PERCID_INLINE int percid_memory_create(struct percid_memory **memory, size_t size, size_t align, void (*init)(void *value, void *context), void *context)
+{
+    return percid_interface_address()->memory_create(memory, size, align, init, context);
+}
+
+PERCID_INLINE int percid_memory_create_with_source(struct percid_memory **memory, int source, size_t size, size_t align, void (*init)(void *value, void *context), void *context)
+{
+    return percid_interface_address()->memory_create_with_source(memory, source, size, align, init, context);
+}
+
+PERCID_INLINE void *percid_memory_get(struct percid_memory *memory, uint32_t id) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->memory_get(memory, id);
+}
+
+PERCID_INLINE void *percid_memory_current(struct percid_memory *memory) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->memory_current(memory);
+}
+
+PERCID_INLINE void *percid_memory_next(struct percid_memory *memory, const void *value) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->memory_next(memory, value);
+}
+
+PERCID_INLINE int percid_memory_id_of(struct percid_memory *memory, const void *value) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->memory_id_of(memory, value);
+}
+
+PERCID_INLINE int percid_memory_for_each(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument)
+{
+    return percid_interface_address()->memory_for_each(memory, visit, argument);
+}
+
+PERCID_INLINE int percid_memory_destroy(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument)
+{
+    return percid_interface_address()->memory_destroy(memory, drop, argument);
+}
+
 PERCID_INLINE int percid_balancer_settings_init(struct percid_balancer_settings *settings, size_t size) PERCID_NOEXCEPT
 {
     return percid_interface_address()->balancer_settings_init(settings, size);
@@ -955,46 +995,6 @@ PERCID_INLINE const char *percid_format_content_type(int format) PERCID_NOEXCEPT
 PERCID_INLINE int percid_format_accepted(const char *accept) PERCID_NOEXCEPT
 {
     return percid_interface_address()->format_accepted(accept);
-}
-
-PERCID_INLINE int percid_memory_create(struct percid_memory **memory, size_t size, size_t align, void (*init)(void *value, void *context), void *context)
-{
-    return percid_interface_address()->memory_create(memory, size, align, init, context);
-}
-
-PERCID_INLINE int percid_memory_create_with_source(struct percid_memory **memory, int source, size_t size, size_t align, void (*init)(void *value, void *context), void *context)
-{
-    return percid_interface_address()->memory_create_with_source(memory, source, size, align, init, context);
-}
-
-PERCID_INLINE void *percid_memory_get(struct percid_memory *memory, uint32_t id) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_get(memory, id);
-}
-
-PERCID_INLINE void *percid_memory_current(struct percid_memory *memory) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_current(memory);
-}
-
-PERCID_INLINE void *percid_memory_next(struct percid_memory *memory, const void *value) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_next(memory, value);
-}
-
-PERCID_INLINE int percid_memory_id_of(struct percid_memory *memory, const void *value) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->memory_id_of(memory, value);
-}
-
-PERCID_INLINE int percid_memory_for_each(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument)
-{
-    return percid_interface_address()->memory_for_each(memory, visit, argument);
-}
-
-PERCID_INLINE int percid_memory_destroy(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument)
-{
-    return percid_interface_address()->memory_destroy(memory, drop, argument);
 }
 
 #endif

@@ -424,8 +424,8 @@
     "cmpq $1, -2(%[index])\n\t" \
     "jne 6f\n\t" \
     "leaq (%[index], %[at]), %[work]\n\t" \
-    "movq %[n], %[sum]\n\t" \
-    "addq -2(%[work]), %[sum]\n\t" \
+    "movq -2(%[work]), %[sum]\n\t" \
+    "addq %[n], %[sum]\n\t" \
     "movq %[sum], -2(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
@@ -460,8 +460,8 @@
     "cmpq $1, -1(%[index])\n\t" \
     "jne 6f\n\t" \
     "leaq (%[index], %[at]), %[work]\n\t" \
-    "movq %[n], %[sum]\n\t" \
-    "addq -1(%[work]), %[sum]\n\t" \
+    "movq -1(%[work]), %[sum]\n\t" \
+    "addq %[n], %[sum]\n\t" \
     "movq %[sum], -1(%[work])\n\t" \
     "3:\n\t" \
     ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
