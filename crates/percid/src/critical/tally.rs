@@ -5,14 +5,17 @@
 //! last, and that bucket's count. The next section writes the count itself. That number was
 //! computed before, so it may be written any number of times. The new sum is written to the unused
 //! one of the two, and means nothing before the commit.
+//!
+//! All offsets are those from the start of a shard of [`PerId`](crate::PerId), whose state comes
+//! first.
 
 /// The journal: the number of the sum (1 bit), the bucket that was counted last, as the distance of
 /// its count from the first one, and from bit [`COUNT_SHIFT`] on the count.
-pub(crate) const JOURNAL: usize = 0;
+pub(crate) const JOURNAL: usize = 8;
 /// The two sums.
-pub(crate) const SUMS: usize = 8;
+pub(crate) const SUMS: usize = 16;
 /// The counts. The one of the journal's bucket may be out of date.
-pub(crate) const COUNTS: usize = 24;
+pub(crate) const COUNTS: usize = 32;
 
 /// The bit at which the count begins in a journal.
 pub(crate) const COUNT_SHIFT: u32 = 14;
@@ -26,9 +29,9 @@ pub(crate) const PLACES: u64 = (BUCKETS as u64 - 1) << 3;
 pub(crate) struct Journal(pub(crate) u64);
 
 impl Journal {
-    /// Returns the offset of the current sum.
+    /// Returns the number of the current sum.
     pub(crate) fn sum(self) -> usize {
-        SUMS + 8 * (self.0 & 1) as usize
+        (self.0 & 1) as usize
     }
 
     /// Returns the bucket that was counted last.
@@ -56,9 +59,9 @@ mod tests {
     fn a_journal_says_what_was_written_to_it() {
         let last = BUCKETS - 1;
         let journal = Journal(77 << COUNT_SHIFT | place(last) as u64 | 1);
-        assert_eq!((journal.sum(), journal.bucket(), journal.count()), (SUMS + 8, last, 77));
+        assert_eq!((journal.sum(), journal.bucket(), journal.count()), (1, last, 77));
         let empty = Journal(0);
-        assert_eq!((empty.sum(), empty.bucket(), empty.count()), (SUMS, 0, 0));
+        assert_eq!((empty.sum(), empty.bucket(), empty.count()), (0, 0, 0));
         assert_eq!(place(last) as u64 & !PLACES, 0);
         const { assert!(PLACES < 1 << COUNT_SHIFT) };
     }

@@ -147,6 +147,8 @@ macro_rules! tally {
         section!(
             or false, $source,
             [
+                "cmp qword ptr [{index} + {displacement}], {ready}",
+                "jne {restart}",
                 "mov {work}, qword ptr [{index} + {journal}]",
                 "mov {now}, qword ptr [{index} + {place} + {counts}]",
                 "mov {last:e}, {work:e}",
@@ -178,6 +180,8 @@ macro_rules! tally {
             place = in(reg) $place,
             times = in(reg) $times,
             sum = in(xmm_reg) $sum,
+            displacement = const $displacement,
+            ready = const $crate::critical::words::READY,
             journal = const $displacement + $crate::critical::tally::JOURNAL as isize,
             sums = const $displacement + $crate::critical::tally::SUMS as isize,
             counts = const $displacement + $crate::critical::tally::COUNTS as isize,

@@ -5,6 +5,7 @@ mod field;
 mod make;
 mod object;
 mod operations;
+mod read;
 mod shard;
 mod slow;
 #[cfg(test)]
@@ -20,8 +21,10 @@ mod visit;
 mod words;
 
 pub use field::Field;
+pub(crate) use make::sealed::Make;
 pub use object::PerId;
 pub use operations::{NoMemory, Unchanged};
+pub(crate) use read::ReadValue;
 pub use shard::Held;
 pub use visit::Visit;
 pub use words::{Bytes, Pointer, Stored, Word};

@@ -84,7 +84,7 @@ impl<T, F> PerId<T, F> {
     };
 
     /// Creates an object whose values are made by `make`.
-    pub(super) const fn made_by(make: F) -> PerId<T, F> {
+    pub(crate) const fn made_by(make: F) -> PerId<T, F> {
         PerId {
             handle: Handle::new(),
             make,
@@ -93,6 +93,9 @@ impl<T, F> PerId<T, F> {
             values: PhantomData,
         }
     }
+
+    /// The offset of a value from the start of its shard.
+    pub(crate) const VALUE: usize = Shard::<T>::VALUE;
 
     /// Returns the extra shards.
     pub(super) fn extras(&self) -> impl Iterator<Item = &Shard<T>> {
@@ -206,7 +209,7 @@ impl<T: Send + Sync, F> PerId<T, F> {
 
 impl<T, F: Make<T>> PerId<T, F> {
     /// Claims the memory of a new object, with a source of its own.
-    pub(super) fn use_source(&mut self, source: Source) -> Result<(), SourceError> {
+    pub(crate) fn use_source(&mut self, source: Source) -> Result<(), SourceError> {
         self.handle = Handle::with_source(source, Needs::Fence, self.make.shard_bytes())?;
         Ok(())
     }
@@ -226,7 +229,7 @@ impl<T, F> PerId<T, F> {
     /// # Safety
     ///
     /// The maker's shards have `bytes` bytes, and the object is not used any more.
-    pub(super) unsafe fn release(&mut self, bytes: usize) {
+    pub(crate) unsafe fn release(&mut self, bytes: usize) {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             for id in 0..source.id_count() {
                 // SAFETY: the block of this object; `&mut self` guarantees that no other thread

@@ -82,6 +82,20 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
         shard.fill(|value| unsafe { self.make.make_at(value) });
     }
 
+    /// Returns the value of an ID, which is made if there is none: for threads that have stolen an
+    /// ID.
+    // #[gamma::skip(reason = "of the suites in verify/: it is not built with the crate's own tests")]
+    #[cfg(feature = "testing")]
+    pub(crate) fn get_or_make(&self, id: u32) -> Option<&T> {
+        let State::Claimed(block, Some(_)) = self.handle.state() else { return None };
+        // SAFETY: the block of this object; the memory of an ID that was stolen is open.
+        let shard = unsafe { shard_at::<T>(block.of_id(id)) };
+        if shard.state() == NONE && shard.try_make() {
+            self.fill(shard);
+        }
+        shard.value()
+    }
+
     /// Makes the value of the thread's hint, if there is none.
     fn make_at_hint(&self, block: Block) -> Option<()> {
         // SAFETY: the block of this object; the memory of the hint is open.

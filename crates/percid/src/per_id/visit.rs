@@ -15,7 +15,7 @@ use crate::sys::thread;
 use crate::visit_lock::VisitGuard;
 
 /// IDs that one fence takes away.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 impl<T: Send + Sync, F> PerId<T, F> {
     /// Takes the values away from their IDs, one after the other: see [`Visit`].
@@ -166,7 +166,7 @@ impl<'p, T: Send + Sync, F> Visit<'p, T, F> {
 
 /// Holds a shard that has a value. Waits for a thread that holds it or makes the value, but not
 /// forever, and not for the calling thread.
-fn hold<T>(shard: &Shard<T>) -> Option<Hold<'_, T>> {
+pub(super) fn hold<T>(shard: &Shard<T>) -> Option<Hold<'_, T>> {
     let mut backoff = Backoff::default();
     loop {
         match shard.state() {

@@ -44,7 +44,7 @@ impl Exercise {
         made.counter = Counter::with_source(source).ok()?;
         made.histogram = Histogram::with_source(source).ok()?;
         made.float = FloatCounter::with_source(source).ok()?;
-        made.buckets = Buckets::with_source(5, source).ok()?;
+        made.buckets = Buckets::with_source(source, 5).ok()?;
         made.local = Local::with_source(source, || 0).ok()?;
         made.stack = Stack::with_source(source, ITEMS).ok()?;
         made.ring = Ring::with_source(source, BYTES, Overflow::OverwriteOldest).ok()?;

@@ -38,7 +38,7 @@ struct Read {
 
 pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Values {
-        buckets: Buckets::with_source(BUCKETS, source)?,
+        buckets: Buckets::with_source(source, BUCKETS)?,
         float: FloatCounter::with_source(source)?,
         recorded: [const { AtomicU64::new(0) }; BUCKETS],
         last: Mutex::default(),

@@ -1,0 +1,8 @@
+//! [`Buckets`]: counts of values, and their sum.
+
+mod object;
+mod tallies;
+#[cfg(test)]
+mod tests;
+
+pub use object::Buckets;
