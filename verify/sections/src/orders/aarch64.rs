@@ -70,7 +70,7 @@ pub fn append_publishes_in_order() {
 
 /// Tests that a reader of a journal reads the data that it stands for: the commit releases. A
 /// reader that reads a write to a word that a journal no longer names observes the next journal:
-/// nothing is stored before the barrier.
+/// nothing is stored before the barrier. A section sees the value as it was made.
 pub fn tally_publishes_in_order() {
     for source in [Source::Kernel, Source::Table] {
         let code = instructions(&tally::OTHER, source);
@@ -79,6 +79,7 @@ pub fn tally_publishes_in_order() {
         let stores = code.iter().filter(|&&one| is_store(one)).count();
         let first_store = code.iter().position(|&one| is_store(one)).expect("it stores");
         assert!(stores == 3 && barrier.is_some_and(|barrier| barrier < first_store), "{code:x?}");
+        assert_eq!(code.iter().filter(|&&one| is_acquiring(one)).count(), 1, "{code:x?}");
     }
 }
 

@@ -81,7 +81,7 @@ pub fn append_publishes_in_order() {
 
 /// Tests that a reader of a journal reads the data that it stands for: the commit releases. A
 /// reader that reads a write to a word that a journal no longer names observes the next journal:
-/// nothing is stored before the barrier.
+/// nothing is stored before the barrier. A section sees the value as it was made.
 pub fn tally_publishes_in_order() {
     for source in [Source::Kernel, Source::Table] {
         let kinds = kinds(&tally::OTHER, source);
@@ -90,6 +90,8 @@ pub fn tally_publishes_in_order() {
         let stores = kinds.iter().filter(|&&kind| kind == Kind::Store).count();
         let first_store = kinds.iter().position(|&kind| kind == Kind::Store).expect("it stores");
         assert!(stores == 3 && barrier.is_some_and(|barrier| barrier < first_store), "{kinds:?}");
+        let fences = kinds.iter().filter(|&&kind| kind == Kind::Acquiring).count();
+        assert_eq!(fences, 1, "{kinds:?}");
     }
 }
 
