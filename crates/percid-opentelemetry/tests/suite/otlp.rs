@@ -367,18 +367,21 @@ fn what_cannot_pass_is_told_once() {
     }
 }
 
-/// The last attempt has more time left than it needs: the answer is decisive, not the time.
+/// The last attempt has more time left than it needs: the answer is decisive, not the time. There
+/// is none when the timeout is over.
 #[test]
 fn attempts_end_with_the_timeout() {
-    let asks = "Retry-After: 10000\r\n";
-    let (server, clock) = (Server::new([Answer::Says(503, asks, Vec::new())]), Skips::new());
-    let setup = Setup::counting(&server, |it| {
-        it.with_timeout(Duration::from_secs(35_000)).with_clock(clock.clone())
-    });
-    let expected = Error::Refused { status: 503, answer: String::new() };
-    assert_eq!(setup.exporter.force_flush(), Err(expected));
-    assert_eq!(clock.pauses(), [Duration::from_secs(10_000); 3]);
-    assert_eq!(server.all().len(), 4);
+    for (timeout, pauses) in [(35_000, 3), (30_000, 2)] {
+        let asks = "Retry-After: 10000\r\n";
+        let (server, clock) = (Server::new([Answer::Says(503, asks, Vec::new())]), Skips::new());
+        let setup = Setup::counting(&server, |it| {
+            it.with_timeout(Duration::from_secs(timeout)).with_clock(clock.clone())
+        });
+        let expected = Error::Refused { status: 503, answer: String::new() };
+        assert_eq!(setup.exporter.force_flush(), Err(expected));
+        assert_eq!(clock.pauses(), vec![Duration::from_secs(10_000); pauses]);
+        assert_eq!(server.all().len(), pauses + 1);
+    }
 }
 
 /// The exporter's clock does not advance, so the timeout of one attempt expires.
@@ -426,6 +429,24 @@ fn points_that_were_refused_are_told() {
     setup.exporter.force_flush().expect("nothing was refused");
     assert!(matches!(setup.exporter.force_flush(), Err(Error::Answer(_))));
     assert_eq!((setup.told().len(), server.all().len()), (2, 3));
+}
+
+/// The receiver accepts the message, but its answer has more bytes than are read.
+#[test]
+fn an_answer_that_is_too_long_is_told() {
+    let server = Server::new([Answer::Says(200, "", vec![0; 1 << 20])]);
+    let setup = Setup::counting(&server, |builder| builder);
+    let result = setup.exporter.force_flush();
+    assert!(matches!(result, Err(Error::Answer(_))), "{result:?}");
+    assert_eq!((setup.told().len(), server.all().len()), (1, 1));
+}
+
+#[test]
+fn the_last_export_is_tried_again() {
+    let server = Server::new([Answer::Says(503, "", Vec::new()), OK]);
+    let setup = Setup::counting(&server, |it| it.with_clock(Skips::new()));
+    setup.exporter.shutdown().expect("an export, at last");
+    assert_eq!((server.all().len(), setup.told()), (2, Vec::new()));
 }
 
 #[test]

@@ -224,11 +224,14 @@ fn no_item_of_a_list_is_lost_or_doubled() {
     }
 }
 
-/// A slot, a text and a sum are published by one word: whoever holds the value finds them whole.
+/// Slots and records of bytes are published by a word: a thread that holds the value finds them
+/// whole. What lies beyond may be of an operation that was interrupted.
 #[test]
 fn what_is_published_is_whole() {
+    const RECORD: usize = 13;
+    const RECORDS: usize = 3;
     let (used, slots) = (field!(Value, count), field!(Value, slots));
-    let (version, text) = (field!(Value, other), field!(Value, text));
+    let (records, text) = (field!(Value, other), field!(Value, text));
     for source in sources() {
         let object = PerId::with_source(source, Value::default).expect("an available source");
         let done = AtomicBool::new(false);
@@ -237,15 +240,17 @@ fn what_is_published_is_whole() {
             let used = value.count.load() as usize;
             let slots: Vec<i64> = value.slots[..used].iter().map(Word::load).collect();
             assert_eq!(slots, (1..=used as i64).collect::<Vec<_>>(), "{source}");
-            let mut bytes = [0; 40];
-            assert!(value.text.read(0, &mut bytes));
-            assert_eq!(bytes, [value.other.load() as u8; 40], "{source}");
+            for record in 0..value.other.load() as usize {
+                let mut bytes = [0; RECORD];
+                assert!(value.text.read(record * RECORD, &mut bytes));
+                assert_eq!(bytes, [bytes[0]; RECORD], "{source}");
+            }
             used
         };
         std::thread::scope(|scope| {
             let workers = (0..3).map(|_| {
                 scope.spawn(|| {
-                    for _ in 0..OPERATIONS {
+                    for operation in 0..OPERATIONS {
                         let now = object.current().map_or(0, |value| value.count.load());
                         let slot = now as usize;
                         let stored = if slot < SLOTS {
@@ -257,8 +262,12 @@ fn what_is_published_is_whole() {
                         };
                         published.fetch_add(usize::from(stored), Relaxed);
                         let now = object.current().map_or(0, |value| value.other.load());
-                        let bytes = [(now + 1) as u8; 40];
-                        let _ = object.copy_then_store_if(version, now, now + 1, (text, 0), &bytes);
+                        let record = now as usize;
+                        if record < RECORDS {
+                            let bytes = [operation as u8; RECORD];
+                            let at = (text, record * RECORD);
+                            _ = object.copy_then_store_if(records, now, now + 1, at, &bytes);
+                        }
                     }
                 })
             });
@@ -268,6 +277,7 @@ fn what_is_published_is_whole() {
                     for value in object.visit() {
                         let used = check(&value);
                         value.count.store(0);
+                        value.other.store(0);
                         published.fetch_sub(used, Relaxed);
                     }
                     std::thread::yield_now();
