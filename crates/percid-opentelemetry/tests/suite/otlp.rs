@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use opentelemetry::metrics::MeterProvider;
+use opentelemetry::metrics::{AsyncInstrument, MeterProvider};
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceResponse,
@@ -451,15 +451,37 @@ fn the_last_export_is_tried_again() {
 
 #[test]
 fn after_shutdown_there_is_no_export() {
-    let (server, clock) = (Server::new([OK]), Skips::new());
-    let setup = Setup::counting(&server, |it| it.with_clock(clock.clone()));
-    setup.exporter.shutdown().expect("an export");
-    assert_eq!(server.all().len(), 1);
-    assert_eq!(setup.exporter.force_flush(), Err(Error::Stopped));
+    // More than once: a thread that is not joined may have ended all the same.
+    for _ in 0..50 {
+        let (server, clock) = (Server::new([OK]), Skips::new());
+        let setup = Setup::counting(&server, |it| it.with_clock(clock.clone()));
+        setup.exporter.shutdown().expect("an export");
+        assert_eq!(server.all().len(), 1);
+        assert_eq!(setup.exporter.force_flush(), Err(Error::Stopped));
+        assert_eq!(setup.exporter.shutdown(), Err(Error::Stopped));
+        drop(setup);
+        // A thread that has not ended would still refer to the clock.
+        assert_eq!((Arc::strong_count(&clock), server.all().len()), (1, 0));
+    }
+}
+
+/// The exporter's thread is in a callback that does not return. Uses the system's clock: the wait
+/// takes two seconds.
+#[test]
+fn shutdown_does_not_wait_for_a_thread_that_does_not_stop() {
+    let server = Server::new([OK]);
+    let setup = Setup::new(&server, |it| it.with_timeout(Duration::from_millis(1)));
+    let (end, must_end) = channel();
+    let must_end = Mutex::new(must_end);
+    let callback = move |_: &dyn AsyncInstrument<u64>| {
+        // The sender is dropped.
+        must_end.lock().expect("no panic").recv().expect_err("nothing is sent");
+    };
+    let meter = setup.provider.meter("m");
+    meter.u64_observable_counter("c").with_callback(callback).build();
+    let end: Sender<()> = end;
     assert_eq!(setup.exporter.shutdown(), Err(Error::Stopped));
-    drop(setup);
-    // A thread that has not ended would still refer to the clock.
-    assert_eq!((Arc::strong_count(&clock), server.all().len()), (1, 0));
+    drop(end);
 }
 
 #[test]
