@@ -3,6 +3,8 @@
 use crate::server;
 
 use std::net::{TcpListener, TcpStream};
+#[cfg(feature = "otlp-tls")]
+use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -553,6 +555,26 @@ fn what_cannot_be_an_endpoint_is_an_error() {
     let provider = PercidMeterProvider::builder().build();
     let error = OtlpBuilder::new().with_endpoint("localhost:4318").start(&provider).map(|_| ());
     assert_eq!(error.expect_err("no URL").kind(), std::io::ErrorKind::InvalidInput);
+}
+
+/// Runs itself in a process whose system trusts no certificate.
+#[cfg(feature = "otlp-tls")]
+#[test]
+fn https_without_certificates_is_an_error() {
+    const IS_CHILD: &str = "PERCID_TEST_WITHOUT_CERTIFICATES";
+    if std::env::var_os(IS_CHILD).is_none() {
+        let mut child = Command::new(std::env::current_exe().expect("this program"));
+        child.args(["--exact", "otlp::https_without_certificates_is_an_error"]);
+        child.env("SSL_CERT_FILE", "/dev/null").env("SSL_CERT_DIR", "/dev/null");
+        let output = child.env(IS_CHILD, "1").output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    let provider = PercidMeterProvider::builder().build();
+    let builder = OtlpBuilder::new().with_endpoint("https://localhost/v1/metrics");
+    let error = builder.start(&provider).map(|_| ()).expect_err("nobody is trusted");
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
 }
 
 /// The receiver is not a TLS server, but detects that the exporter is a TLS client.
