@@ -101,11 +101,7 @@ impl OtlpExporter {
     /// The error of the last attempt, or [`Error::Stopped`] if the exporter has stopped or not
     /// exported in time.
     pub fn force_flush(&self) -> Result<(), Error> {
-        let state = self.shared.state();
-        if state.is_stopping || state.has_stopped {
-            return Err(Error::Stopped);
-        }
-        self.shared.ask(state)
+        self.shared.ask(self.shared.state())
     }
 
     /// Sends the current values for the last time, and ends the thread. Waits at most as long as
