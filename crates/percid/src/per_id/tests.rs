@@ -225,7 +225,7 @@ fn no_item_of_a_list_is_lost_or_doubled() {
 }
 
 /// Slots and records of bytes are published by a word: a thread that holds the value finds them
-/// whole. What lies beyond may be of an operation that was interrupted.
+/// whole. Those beyond may be of an operation that was interrupted.
 #[test]
 fn what_is_published_is_whole() {
     const RECORD: usize = 13;
