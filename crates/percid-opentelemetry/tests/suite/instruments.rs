@@ -285,6 +285,53 @@ fn the_same_instrument_is_one_and_another_of_its_name_is_told() {
 }
 
 #[test]
+fn every_instrument_has_its_description_and_unit() {
+    let provider = provider();
+    let meter = provider.meter("m");
+    let mut names = Vec::new();
+    macro_rules! used {
+        ($($instrument:ident: $use:ident;)*) => {$({
+            names.push(stringify!($instrument));
+            let builder = meter.$instrument(stringify!($instrument));
+            let instrument = builder.with_description("for a test").with_unit("s").build();
+            instrument.$use(1 as _, &[]);
+        })*};
+    }
+    macro_rules! observed {
+        ($($instrument:ident;)*) => {$({
+            names.push(stringify!($instrument));
+            let builder = meter.$instrument(stringify!($instrument));
+            let builder = builder.with_description("for a test").with_unit("s");
+            builder.with_callback(|it| it.observe(1 as _, &[])).build();
+        })*};
+    }
+    used! {
+        u64_counter: add;
+        f64_counter: add;
+        i64_up_down_counter: add;
+        f64_up_down_counter: add;
+        u64_gauge: record;
+        i64_gauge: record;
+        f64_gauge: record;
+        u64_histogram: record;
+        f64_histogram: record;
+    }
+    observed! {
+        u64_observable_counter;
+        f64_observable_counter;
+        i64_observable_up_down_counter;
+        f64_observable_up_down_counter;
+        u64_observable_gauge;
+        i64_observable_gauge;
+        f64_observable_gauge;
+    }
+    for name in names {
+        let metric = metric(&provider, name).expect(name);
+        assert_eq!((&*metric.description, &*metric.unit), ("for a test", "s"), "{name}");
+    }
+}
+
+#[test]
 fn scopes_are_told_apart_by_all_they_have() {
     let provider = provider();
     let scope = |version: &'static str, key: i64| {
