@@ -457,7 +457,9 @@ fn after_shutdown_there_is_no_export() {
     for _ in 0..50 {
         let (server, clock) = (Server::new([OK]), Skips::new());
         let setup = Setup::counting(&server, |it| it.with_clock(clock.clone()));
+        assert_eq!(format!("{:?}", setup.exporter), "OtlpExporter { has_stopped: false, .. }");
         setup.exporter.shutdown().expect("an export");
+        assert_eq!(format!("{:?}", setup.exporter), "OtlpExporter { has_stopped: true, .. }");
         assert_eq!(server.all().len(), 1);
         assert_eq!(setup.exporter.force_flush(), Err(Error::Stopped));
         assert_eq!(setup.exporter.shutdown(), Err(Error::Stopped));
