@@ -174,8 +174,8 @@ mod tests {
     fn numbers_of_every_type_add_up() {
         let integers: [(i64, &[KeyValue]); 2] = [(2, &[]), (3, &[])];
         assert_eq!(observed::<i64, Counted>(0, &integers).overflow, Some(5));
-        let floats: [(f64, &[KeyValue]); 2] = [(2.5, &[]), (3.25, &[])];
-        assert_eq!(observed::<f64, Counted>(0, &floats).overflow, Some(5.75));
+        let floats: [(f64, &[KeyValue]); 2] = [(0.25, &[]), (3.25, &[])];
+        assert_eq!(observed::<f64, Counted>(0, &floats).overflow, Some(3.5));
     }
 
     #[test]

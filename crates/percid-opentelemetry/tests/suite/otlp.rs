@@ -386,16 +386,18 @@ fn attempts_end_with_the_timeout() {
     }
 }
 
-/// The exporter's clock does not advance, so the timeout of one attempt expires.
+/// The exporter's clock does not advance, so the timeout of one attempt expires. No time is not
+/// the same as no limit.
 #[test]
 fn a_receiver_that_does_not_answer_is_given_up() {
-    let (server, clock) = (Server::new([Answer::Hangs, OK]), Skips::new());
-    let setup = Setup::counting(&server, |it| {
-        it.with_timeout(Duration::from_millis(300)).with_clock(clock.clone())
-    });
-    let result = setup.exporter.force_flush();
-    assert!(matches!(result, Err(Error::Unreachable(_))), "{result:?}");
-    assert!(clock.pauses().is_empty(), "there was no time for another attempt");
+    for timeout in [Duration::from_millis(300), Duration::ZERO] {
+        let (server, clock) = (Server::new([Answer::Hangs, OK]), Skips::new());
+        let setup =
+            Setup::counting(&server, |it| it.with_timeout(timeout).with_clock(clock.clone()));
+        let result = setup.exporter.force_flush();
+        assert!(matches!(result, Err(Error::Unreachable(_))), "{result:?}");
+        assert!(clock.pauses().is_empty(), "there was no time for another attempt");
+    }
 }
 
 #[test]
