@@ -83,9 +83,11 @@ mod tests {
     #[test]
     fn a_full_table_forgets() {
         let found = FoundBefore::new(10);
+        let mut most = 0;
         for number in 0..1000 {
             found.insert(&[KeyValue::new("number", number)], number);
+            found.tables.for_each(|table| most = most.max(table.len()));
         }
-        found.tables.for_each(|table| assert!(table.len() <= 10));
+        assert_eq!(most, 10);
     }
 }

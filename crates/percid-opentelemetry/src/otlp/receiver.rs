@@ -66,9 +66,6 @@ impl Receiver {
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        // 0 would be no limit.
-        // #[gamma::skip(literal.int_increment, reason = "any short time is as good")]
-        let timeout = timeout.max(Duration::from_millis(1));
         let request = request.config().timeout_global(Some(timeout)).build();
         match request.send(message) {
             Ok(response) => answered(response),

@@ -255,6 +255,7 @@ fn what_cannot_be_is_ignored_and_told() {
     assert_eq!(told(&errors), [Error::Name("µ".to_owned())]);
     meter.u64_counter("c").with_unit("µs").build().add(1, &[]);
     assert_eq!(told(&errors), [Error::Unit { name: "c".to_owned(), unit: "µs".to_owned() }]);
+    assert_eq!(provider.errors(), 7);
     assert!(provider.collect().scopes.is_empty());
 }
 
