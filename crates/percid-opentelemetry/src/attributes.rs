@@ -49,6 +49,7 @@ fn is_same_value(one: &Value, other: &Value) -> bool {
 /// Constants and shared strings have the same address: then the stored copy need not be read.
 #[inline(always)]
 fn is_same_text(one: &str, other: &str) -> bool {
+    // #[gamma::skip(logical.or_remove_left, reason = "a short cut")]
     std::ptr::eq(one, other) || one == other
 }
 
@@ -85,6 +86,12 @@ mod tests {
         assert!(same(&[a.clone(), b.clone()], &[b.clone(), a.clone()]));
         assert!(same(&[a.clone(), b.clone(), c.clone()], &[c.clone(), b.clone()]));
         assert!(!same(&[c.clone(), b.clone(), a], &[c, b]));
+    }
+
+    #[test]
+    fn attributes_with_another_key_or_text_are_others() {
+        assert!(!same(&[KeyValue::new("a", 1)], &[KeyValue::new("b", 1)]));
+        assert!(!same(&[KeyValue::new("a", "x")], &[KeyValue::new("a", "y")]));
     }
 
     #[test]

@@ -106,5 +106,9 @@ mod tests {
         assert_eq!((scale, zero), (-1, 1));
         assert_eq!(positive.counts.iter().sum::<u64>(), 3);
         assert_eq!(negative, ExponentialBuckets { offset: 0, counts: vec![1] });
+        let (scale, _, [positive, negative]) =
+            exponential(0, &[-2f64.powi(-100), -2f64.powi(100), 3.0]);
+        assert_eq!((scale, positive.counts.len()), (-1, 1));
+        assert_eq!((negative.counts.len(), negative.counts.iter().sum::<u64>()), (101, 2));
     }
 }

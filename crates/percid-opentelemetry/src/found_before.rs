@@ -38,6 +38,7 @@ impl<V: Send> FoundBefore<V> {
     ) -> Option<R> {
         let hash = attributes::hash(&self.hasher, attributes);
         let is_it = |found: &Found<V>| {
+            // #[gamma::skip(logical.and_remove_left, reason = "a short cut")]
             found.hash == hash && attributes::are_same(found.given.iter(), attributes.iter())
         };
         self.tables.with(|table| table.find(hash, is_it).map(|found| use_it(&found.value)))
@@ -82,9 +83,11 @@ mod tests {
     #[test]
     fn a_full_table_forgets() {
         let found = FoundBefore::new(10);
+        let mut most = 0;
         for number in 0..1000 {
             found.insert(&[KeyValue::new("number", number)], number);
+            found.tables.for_each(|table| most = most.max(table.len()));
         }
-        found.tables.for_each(|table| assert!(table.len() <= 10));
+        assert_eq!(most, 10);
     }
 }

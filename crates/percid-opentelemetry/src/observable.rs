@@ -147,9 +147,9 @@ mod tests {
     use super::*;
     use crate::meaning::{Counted, Level};
 
-    fn observed<M: Meaning>(limit: usize, all: &[(u64, &[KeyValue])]) -> Observed<u64> {
+    fn observed<T: Numeric, M: Meaning>(limit: usize, all: &[(T, &[KeyValue])]) -> Observed<T> {
         let observed = Mutex::new(Observed { series: AttributeMap::new(), overflow: None });
-        let observer = Observer::<u64, M> { limit, observed, meaning: PhantomData };
+        let observer = Observer::<T, M> { limit, observed, meaning: PhantomData };
         all.iter().for_each(|(value, attributes)| observer.observe(*value, attributes));
         observer.observed.into_inner().expect("no panic")
     }
@@ -162,19 +162,27 @@ mod tests {
         for (limit, series, sum, last) in
             [(9, 3, 1, 1), (2, 2, 1 + 4, 4), (1, 1, 1 + 3 + 4, 4), (0, 0, 15, 5)]
         {
-            let counted = observed::<Counted>(limit, &all);
+            let counted = observed::<u64, Counted>(limit, &all);
             assert_eq!((counted.series.len(), counted.overflow), (series, Some(sum)), "{limit}");
-            let level = observed::<Level>(limit, &all);
+            let level = observed::<u64, Level>(limit, &all);
             assert_eq!((level.series.len(), level.overflow), (series, Some(last)), "{limit}");
             assert_eq!(level.series.get(&[&a[0]]).copied(), (limit > 0).then_some(5));
         }
     }
 
     #[test]
+    fn numbers_of_every_type_add_up() {
+        let integers: [(i64, &[KeyValue]); 2] = [(2, &[]), (3, &[])];
+        assert_eq!(observed::<i64, Counted>(0, &integers).overflow, Some(5));
+        let floats: [(f64, &[KeyValue]); 2] = [(0.25, &[]), (3.25, &[])];
+        assert_eq!(observed::<f64, Counted>(0, &floats).overflow, Some(3.5));
+    }
+
+    #[test]
     fn no_series_begins_behind_the_collection() {
         let collected = SystemTime::now();
         let mut known = Known { collected, starts: AttributeMap::new() };
-        let series = || observed::<Counted>(1, &[(1, &[])]);
+        let series = || observed::<u64, Counted>(1, &[(1, &[])]);
         let earlier = collected - Duration::from_secs(1);
         assert_eq!(known.points(series(), earlier)[0].start, earlier);
         // Its start time stays the same in later collections.

@@ -4,11 +4,12 @@ use std::fmt::{Debug, Display};
 
 use crate::id::{SelectionReason, SourceError};
 use crate::machine::Registration;
+use crate::per_id::{Bytes, Field, NoMemory, Pointer, Unchanged, Word};
 use crate::pool::{PutError, RawPool};
 use crate::ring::AppendError;
 use crate::{
-    ActiveMask, Buckets, Counter, FloatCounter, Histogram, Local, Overflow, Pool, Ring, Source,
-    Stack,
+    ActiveMask, Buckets, Counter, FloatCounter, Histogram, Local, Overflow, PerId, Pool, Ring,
+    Source, Stack,
 };
 
 /// Compares each value's text, whole or from its start to its end around an ellipsis.
@@ -74,6 +75,11 @@ fn reasons_and_errors() {
         (&AppendError::NoMemory, "no memory for the ring"),
         (&PutError::DoublePut, "the object is in the pool already: it was put back twice"),
         (&PutError::WrongPool, "the object belongs to another pool"),
+        (&NoMemory, "no memory for the value of an ID"),
+        (&Unchanged::<i64>::NoMemory, "no memory for the value of an ID"),
+        (&Unchanged::<i64>::Differs(7), "the field has the value 7"),
+        (&Unchanged::<i64>::OtherDiffers(7), "the other field has the value 7"),
+        (&Unchanged::<i64>::TooLong, "the bytes reach beyond the end of their field"),
         (&PutError::Gone, "the object's memory is gone…before a drain"),
     ]);
 }
@@ -117,6 +123,19 @@ fn objects_show_their_values() {
     let text = shown(&stack);
     assert!(text.starts_with("Stack { capacity: 1, in_shared_list: "), "{text}");
     assert!(!text.contains("list: 0"), "not all have room in parts of one: {text}");
+    let words = PerId::new(|| Word::new(5));
+    assert_eq!(shown(&words), "{}");
+    words.add(Field::whole(), 2).expect("memory");
+    assert!(shown(&words).ends_with(": 7}"), "{words:?}");
+    assert!(shown(&words.visit()).starts_with("Visit { ids: Some(Ids {"));
+    let held = words.visit().next().expect("a value");
+    assert_eq!(shown(&held), format!("Held {{ id: {:?}, value: 7 }}", held.id()));
+    assert_eq!(
+        shown(&crate::field!((u32, [u8; 4]), 1).at(2)).split_once(" { offset: ").map(|it| it.0),
+        Some("Field")
+    );
+    assert_eq!(shown(&Bytes::<4>::new()), "4 bytes");
+    assert_eq!(shown(&Pointer::<u8>::null()), "0x0");
     let local = Local::new(|| 0);
     assert_eq!(shown(&local), "Local { ids: [], extra: 0, .. }");
     let raw = RawPool::new(std::alloc::Layout::new::<u64>(), 4);

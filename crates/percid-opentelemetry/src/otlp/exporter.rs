@@ -101,11 +101,7 @@ impl OtlpExporter {
     /// The error of the last attempt, or [`Error::Stopped`] if the exporter has stopped or not
     /// exported in time.
     pub fn force_flush(&self) -> Result<(), Error> {
-        let state = self.shared.state();
-        if state.is_stopping || state.has_stopped {
-            return Err(Error::Stopped);
-        }
-        self.shared.ask(state)
+        self.shared.ask(self.shared.state())
     }
 
     /// Sends the current values for the last time, and ends the thread. Waits at most as long as
@@ -133,9 +129,9 @@ impl OtlpExporter {
         let mut state = self.shared.state();
         state.is_stopping = true;
         let result = self.shared.ask(state);
-        // A thread that has not stopped in time is not joined.
-        if self.shared.state().has_stopped && thread.join().is_err() {
-            return Err(Error::Stopped);
+        // A thread that has not stopped in time is not joined. If it panicked, there was no answer.
+        if self.shared.state().has_stopped {
+            _ = thread.join();
         }
         result
     }
@@ -227,6 +223,7 @@ impl Shared {
 
     /// Requests an export, and waits until it is complete.
     fn ask(&self, mut state: MutexGuard<'_, ExporterState>) -> Result<(), Error> {
+        // #[gamma::skip(literal.int_increment, reason = "only the order of the numbers matters")]
         state.asked += 1;
         let asked = state.asked;
         self.changed.notify_all();

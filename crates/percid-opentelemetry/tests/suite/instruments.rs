@@ -255,6 +255,7 @@ fn what_cannot_be_is_ignored_and_told() {
     assert_eq!(told(&errors), [Error::Name("µ".to_owned())]);
     meter.u64_counter("c").with_unit("µs").build().add(1, &[]);
     assert_eq!(told(&errors), [Error::Unit { name: "c".to_owned(), unit: "µs".to_owned() }]);
+    assert_eq!(provider.errors(), 7);
     assert!(provider.collect().scopes.is_empty());
 }
 
@@ -282,6 +283,53 @@ fn the_same_instrument_is_one_and_another_of_its_name_is_told() {
     let found: Vec<(&str, &str)> = metrics.iter().map(|it| (&*it.name, &*it.unit)).collect();
     assert_eq!(found, [("Time", "s"), ("time", "ms"), ("Time", "s")]);
     assert_eq!(metrics[0].description, "spent");
+}
+
+#[test]
+fn every_instrument_has_its_description_and_unit() {
+    let provider = provider();
+    let meter = provider.meter("m");
+    let mut names = Vec::new();
+    macro_rules! used {
+        ($($instrument:ident: $use:ident;)*) => {$({
+            names.push(stringify!($instrument));
+            let builder = meter.$instrument(stringify!($instrument));
+            let instrument = builder.with_description("for a test").with_unit("s").build();
+            instrument.$use(1 as _, &[]);
+        })*};
+    }
+    macro_rules! observed {
+        ($($instrument:ident;)*) => {$({
+            names.push(stringify!($instrument));
+            let builder = meter.$instrument(stringify!($instrument));
+            let builder = builder.with_description("for a test").with_unit("s");
+            builder.with_callback(|it| it.observe(1 as _, &[])).build();
+        })*};
+    }
+    used! {
+        u64_counter: add;
+        f64_counter: add;
+        i64_up_down_counter: add;
+        f64_up_down_counter: add;
+        u64_gauge: record;
+        i64_gauge: record;
+        f64_gauge: record;
+        u64_histogram: record;
+        f64_histogram: record;
+    }
+    observed! {
+        u64_observable_counter;
+        f64_observable_counter;
+        i64_observable_up_down_counter;
+        f64_observable_up_down_counter;
+        u64_observable_gauge;
+        i64_observable_gauge;
+        f64_observable_gauge;
+    }
+    for name in names {
+        let metric = metric(&provider, name).expect(name);
+        assert_eq!((&*metric.description, &*metric.unit), ("for a test", "s"), "{name}");
+    }
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use crate::server;
 
 use std::net::{TcpListener, TcpStream};
+#[cfg(feature = "otlp-tls")]
+use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use opentelemetry::metrics::MeterProvider;
+use opentelemetry::metrics::{AsyncInstrument, MeterProvider};
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceResponse,
@@ -367,30 +369,35 @@ fn what_cannot_pass_is_told_once() {
     }
 }
 
-/// The last attempt has more time left than it needs: the answer is decisive, not the time.
+/// The last attempt has more time left than it needs: the answer is decisive, not the time. There
+/// is none when the timeout is over.
 #[test]
 fn attempts_end_with_the_timeout() {
-    let asks = "Retry-After: 10000\r\n";
-    let (server, clock) = (Server::new([Answer::Says(503, asks, Vec::new())]), Skips::new());
-    let setup = Setup::counting(&server, |it| {
-        it.with_timeout(Duration::from_secs(35_000)).with_clock(clock.clone())
-    });
-    let expected = Error::Refused { status: 503, answer: String::new() };
-    assert_eq!(setup.exporter.force_flush(), Err(expected));
-    assert_eq!(clock.pauses(), [Duration::from_secs(10_000); 3]);
-    assert_eq!(server.all().len(), 4);
+    for (timeout, pauses) in [(35_000, 3), (30_000, 2)] {
+        let asks = "Retry-After: 10000\r\n";
+        let (server, clock) = (Server::new([Answer::Says(503, asks, Vec::new())]), Skips::new());
+        let setup = Setup::counting(&server, |it| {
+            it.with_timeout(Duration::from_secs(timeout)).with_clock(clock.clone())
+        });
+        let expected = Error::Refused { status: 503, answer: String::new() };
+        assert_eq!(setup.exporter.force_flush(), Err(expected));
+        assert_eq!(clock.pauses(), vec![Duration::from_secs(10_000); pauses]);
+        assert_eq!(server.all().len(), pauses + 1);
+    }
 }
 
-/// The exporter's clock does not advance, so the timeout of one attempt expires.
+/// The exporter's clock does not advance, so the timeout of one attempt expires. No time is not
+/// the same as no limit.
 #[test]
 fn a_receiver_that_does_not_answer_is_given_up() {
-    let (server, clock) = (Server::new([Answer::Hangs, OK]), Skips::new());
-    let setup = Setup::counting(&server, |it| {
-        it.with_timeout(Duration::from_millis(300)).with_clock(clock.clone())
-    });
-    let result = setup.exporter.force_flush();
-    assert!(matches!(result, Err(Error::Unreachable(_))), "{result:?}");
-    assert!(clock.pauses().is_empty(), "there was no time for another attempt");
+    for timeout in [Duration::from_millis(300), Duration::ZERO] {
+        let (server, clock) = (Server::new([Answer::Hangs, OK]), Skips::new());
+        let setup =
+            Setup::counting(&server, |it| it.with_timeout(timeout).with_clock(clock.clone()));
+        let result = setup.exporter.force_flush();
+        assert!(matches!(result, Err(Error::Unreachable(_))), "{result:?}");
+        assert!(clock.pauses().is_empty(), "there was no time for another attempt");
+    }
 }
 
 #[test]
@@ -428,17 +435,59 @@ fn points_that_were_refused_are_told() {
     assert_eq!((setup.told().len(), server.all().len()), (2, 3));
 }
 
+/// The receiver accepts the message, but its answer has more bytes than are read.
+#[test]
+fn an_answer_that_is_too_long_is_told() {
+    let server = Server::new([Answer::Says(200, "", vec![0; 1 << 20])]);
+    let setup = Setup::counting(&server, |builder| builder);
+    let result = setup.exporter.force_flush();
+    assert!(matches!(result, Err(Error::Answer(_))), "{result:?}");
+    assert_eq!((setup.told().len(), server.all().len()), (1, 1));
+}
+
+#[test]
+fn the_last_export_is_tried_again() {
+    let server = Server::new([Answer::Says(503, "", Vec::new()), OK]);
+    let setup = Setup::counting(&server, |it| it.with_clock(Skips::new()));
+    setup.exporter.shutdown().expect("an export, at last");
+    assert_eq!((server.all().len(), setup.told()), (2, Vec::new()));
+}
+
 #[test]
 fn after_shutdown_there_is_no_export() {
-    let (server, clock) = (Server::new([OK]), Skips::new());
-    let setup = Setup::counting(&server, |it| it.with_clock(clock.clone()));
-    setup.exporter.shutdown().expect("an export");
-    assert_eq!(server.all().len(), 1);
-    assert_eq!(setup.exporter.force_flush(), Err(Error::Stopped));
+    // More than once: a thread that is not joined may have ended all the same.
+    for _ in 0..50 {
+        let (server, clock) = (Server::new([OK]), Skips::new());
+        let setup = Setup::counting(&server, |it| it.with_clock(clock.clone()));
+        assert_eq!(format!("{:?}", setup.exporter), "OtlpExporter { has_stopped: false, .. }");
+        setup.exporter.shutdown().expect("an export");
+        assert_eq!(format!("{:?}", setup.exporter), "OtlpExporter { has_stopped: true, .. }");
+        assert_eq!(server.all().len(), 1);
+        assert_eq!(setup.exporter.force_flush(), Err(Error::Stopped));
+        assert_eq!(setup.exporter.shutdown(), Err(Error::Stopped));
+        drop(setup);
+        // A thread that has not ended would still refer to the clock.
+        assert_eq!((Arc::strong_count(&clock), server.all().len()), (1, 0));
+    }
+}
+
+/// The exporter's thread is in a callback that does not return. Uses the system's clock: the wait
+/// takes two seconds.
+#[test]
+fn shutdown_does_not_wait_for_a_thread_that_does_not_stop() {
+    let server = Server::new([OK]);
+    let setup = Setup::new(&server, |it| it.with_timeout(Duration::from_millis(1)));
+    let (end, must_end) = channel();
+    let must_end = Mutex::new(must_end);
+    let callback = move |_: &dyn AsyncInstrument<u64>| {
+        // The sender is dropped.
+        must_end.lock().expect("no panic").recv().expect_err("nothing is sent");
+    };
+    let meter = setup.provider.meter("m");
+    meter.u64_observable_counter("c").with_callback(callback).build();
+    let end: Sender<()> = end;
     assert_eq!(setup.exporter.shutdown(), Err(Error::Stopped));
-    drop(setup);
-    // A thread that has not ended would still refer to the clock.
-    assert_eq!((Arc::strong_count(&clock), server.all().len()), (1, 0));
+    drop(end);
 }
 
 #[test]
@@ -510,6 +559,26 @@ fn what_cannot_be_an_endpoint_is_an_error() {
     let provider = PercidMeterProvider::builder().build();
     let error = OtlpBuilder::new().with_endpoint("localhost:4318").start(&provider).map(|_| ());
     assert_eq!(error.expect_err("no URL").kind(), std::io::ErrorKind::InvalidInput);
+}
+
+/// Runs itself in a process whose system trusts no certificate.
+#[cfg(feature = "otlp-tls")]
+#[test]
+fn https_without_certificates_is_an_error() {
+    const IS_CHILD: &str = "PERCID_TEST_WITHOUT_CERTIFICATES";
+    if std::env::var_os(IS_CHILD).is_none() {
+        let mut child = Command::new(std::env::current_exe().expect("this program"));
+        child.args(["--exact", "otlp::https_without_certificates_is_an_error"]);
+        child.env("SSL_CERT_FILE", "/dev/null").env("SSL_CERT_DIR", "/dev/null");
+        let output = child.env(IS_CHILD, "1").output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    let provider = PercidMeterProvider::builder().build();
+    let builder = OtlpBuilder::new().with_endpoint("https://localhost/v1/metrics");
+    let error = builder.start(&provider).map(|_| ()).expect_err("nobody is trusted");
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
 }
 
 /// The receiver is not a TLS server, but detects that the exporter is a TLS client.

@@ -53,6 +53,7 @@ fn series_of<T: Copy + ToString>(name: &str, data: &MetricData<T>) -> Vec<(Strin
 #[test]
 fn the_sdk_reports_what_percid_has_counted() {
     static BALANCE: percid::Counter = percid::Counter::new();
+    static PAID: percid::FloatCounter = percid::FloatCounter::new();
     let (counter, seconds, gauge) = (Counter::default(), FloatCounter::default(), Gauge::default());
     let register = |meter: &Meter| {
         let france = [KeyValue::new("country", "fr")];
@@ -66,6 +67,7 @@ fn the_sdk_reports_what_percid_has_counted() {
         in_use.with_callback(report(gauge.clone(), [])).build();
         let balance = meter.i64_observable_up_down_counter("balance");
         balance.with_callback(report(&BALANCE, [])).build();
+        meter.f64_observable_counter("paid").with_callback(report(&PAID, [])).build();
     };
     let change = || {
         std::thread::scope(|scope| {
@@ -76,12 +78,14 @@ fn the_sdk_reports_what_percid_has_counted() {
         seconds.inc_by(0.25);
         gauge.set(2.5);
         BALANCE.add(-7);
+        PAID.add(1.5);
     };
     let expected = [
         ("balance", "-7"),
         ("in_use", "2.5"),
         ("level", "2.5"),
         ("orders country=fr", "80000"),
+        ("paid", "1.5"),
         ("seconds", "0.25"),
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -254,8 +254,12 @@ fn tries<R: Contract>() {
         assert_eq!(TRIES.load(Relaxed), n * RETRY_LIMIT as u64, "tries of {n} puts");
     }
     drop(watching);
+    // Nothing can be made for an ID by a section.
+    let unused = R::with(Source::Table).expect("memory");
+    put(&unused, PUTS);
     FAST_PATH.set_table(of_table);
     check_count(&object, PUTS + 1, "those without a section");
+    check_count(&unused, PUTS, "those of an object whose IDs have nothing");
 }
 
 /// A detector is told about each put before it happens, and about the same one when it is counted.

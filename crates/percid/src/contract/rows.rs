@@ -1,6 +1,7 @@
 //! The rows: the structures' data for the tests of the table.
 
 use std::alloc::Layout;
+use std::ptr;
 
 use super::{Cell, Contract, Fences, Visit};
 use crate::id::{Source, SourceError};
@@ -267,6 +268,7 @@ impl Contract for Words {
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Ok((
         |words, visit| {
             words.visit().for_each(|word| {
+                assert_eq!(words.id_of(&word), word.id());
                 word.store(0);
                 visit();
             });
@@ -289,7 +291,14 @@ impl Contract for Words {
     }
 
     fn count(&self) -> u64 {
-        self.visit().map(|word| word.load() as u64).sum()
+        let read = self.iter().map(|(id, word)| {
+            assert_eq!(self.id_of(word), id);
+            assert!(id.is_none_or(|id| self.get(id).is_some_and(|of_id| ptr::eq(of_id, word))));
+            word.load()
+        });
+        let (read, visited) = (read.sum(), self.visit().map(|word| word.load()).sum::<i64>());
+        assert!(visited <= read, "{visited} of {read}");
+        visited as u64
     }
 
     fn told(&self) -> Cell<u64> {

@@ -148,12 +148,12 @@ impl<T> Shard<T> {
     /// No other thread uses the shard, and it is not used any more.
     pub(super) unsafe fn drop_value(&self) {
         if self.value().is_some() {
-            self.state.store(NONE, Relaxed);
             // SAFETY: there is a value, and the caller guarantees that no other thread uses it.
             unsafe { (*self.value.get()).assume_init_drop() };
         }
     }
 
+    // #[gamma::skip(reason = "of detectors: the tests of percid-capi run under each")]
     fn key(&self) -> usize {
         std::ptr::from_ref(&self.state).addr()
     }

@@ -100,7 +100,7 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     fn make_at_hint(&self, block: Block) -> Option<()> {
         // SAFETY: the block of this object; the memory of the hint is open.
         let shard = unsafe { shard_at::<T>(block.of_id(Source::Atomic.ensure_id_hint()?)) };
-        if shard.state() == NONE && shard.try_make() {
+        if shard.try_make() {
             self.fill(shard);
         }
         Some(())

@@ -1,18 +1,22 @@
 //! Tests of operations with every source, step by step and among threads.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc;
 
-use std::ptr::{self, NonNull};
-
-use super::shard::{NONE, shard_at};
+use super::shard::{NONE, Shard, shard_at};
 use super::*;
+use crate::arena::STRIDE;
 use crate::field;
 use crate::handle::State;
 use crate::id::Source;
 use crate::sys::steps::{self, Fence, Step};
+use crate::sys::thread;
 
 fn sources() -> impl Iterator<Item = Source> {
     Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
@@ -333,6 +337,9 @@ fn operations_of_a_visitor_use_other_values() {
 fn a_visit_inside_a_visit_is_empty() {
     let object = PerId::new(|| Word::new(0));
     object.add(Field::whole(), 1).expect("memory");
+    let held: Vec<_> = object.visit().collect();
+    object.add(Field::whole(), 1).expect("memory");
+    drop(held);
     let visit = object.visit();
     assert_eq!(object.visit().count(), 0);
     drop(visit);
@@ -429,26 +436,223 @@ fn an_object_and_a_value_have_the_stated_size() {
     assert_eq!(size_of::<shard::Shard<[Word; 7]>>(), 8 + size_of::<[Word; 7]>());
 }
 
+thread_local! {
+    /// The object that [`make_with_uses`] uses.
+    static IN_MAKER: RefCell<Option<Rc<PerId<Word>>>> = const { RefCell::new(None) };
+}
+
+/// Makes a value. The first call uses the object, reads it and visits it before that.
+fn make_with_uses() -> Word {
+    if let Some(object) = IN_MAKER.take() {
+        assert_eq!(object.iter().count(), 0);
+        let (values, waits) = count(|step| step == Step::Wait, || object.visit().count());
+        assert_eq!((values, waits), (0, 0));
+        object.add(Field::whole(), 10).expect("memory");
+    }
+    Word::new(100)
+}
+
 /// While a value is made, the thread that makes it finds none, and its operations use another.
 #[test]
 fn a_value_is_not_seen_before_it_is_made() {
-    use std::sync::OnceLock;
-    static OBJECT: OnceLock<PerId<Word>> = OnceLock::new();
-    static DEPTH: AtomicUsize = AtomicUsize::new(0);
-    static SEEN: AtomicUsize = AtomicUsize::new(0);
-    let make = || {
-        let object = OBJECT.get().expect("it is used after it was stored");
-        if DEPTH.fetch_add(1, Relaxed) == 0 {
-            SEEN.store(object.iter().count(), Relaxed);
-            object.add(Field::whole(), 10).expect("memory");
+    for source in sources() {
+        let make = make_with_uses as fn() -> Word;
+        let object = Rc::new(PerId::with_source(source, make).expect("an available source"));
+        IN_MAKER.set(Some(Rc::clone(&object)));
+        object.add(Field::whole(), 1).expect("memory");
+        let values: Vec<i64> = object.iter().map(|(_, word)| word.load()).collect();
+        assert!(values.len() > 1, "{source}: {values:?}");
+        assert_eq!(values.iter().sum::<i64>(), 100 * values.len() as i64 + 11, "{source}");
+    }
+}
+
+/// Returns the result of `body`, and the number of its steps for which `is_counted` returns `true`.
+fn count<R>(is_counted: fn(Step) -> bool, body: impl FnOnce() -> R) -> (R, usize) {
+    let counted = Rc::new(RefCell::new(0));
+    let counter = Rc::clone(&counted);
+    let watching = steps::watch(move |step| {
+        *counter.borrow_mut() += usize::from(is_counted(step));
+        None
+    });
+    let result = body();
+    drop(watching);
+    (result, counted.take())
+}
+
+/// Lets the calling thread use `id` in its next operations with the atomic source.
+fn use_id(id: u32) {
+    // SAFETY: the block is this thread's own.
+    let block = unsafe { &mut *thread::own() };
+    (block.hint, block.hint_left, block.copy) = (id, 64, 0);
+}
+
+#[test]
+fn the_values_of_the_first_and_the_last_id_are_made_and_dropped() {
+    let alive = Arc::new(());
+    let object = PerId::with_source(Source::Atomic, || (Word::new(0), Arc::clone(&alive)));
+    let object = object.expect("memory");
+    for id in [0, Source::Atomic.id_count().saturating_sub(1)] {
+        use_id(id);
+        object.add(field!((Word, Arc<()>), 0), 1).expect("memory");
+        assert!(object.get(id).is_some(), "{id}");
+    }
+    assert_eq!(Arc::strong_count(&alive), 1 + object.iter().count());
+    drop(object);
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
+/// A value without a size may have any address.
+#[test]
+fn only_places_of_values_have_an_id() {
+    for source in sources() {
+        let object = PerId::with_source(source, || ()).expect("an available source");
+        let State::Claimed(block, _) = object.handle.state() else { panic!("{source}") };
+        assert!(source.ensure_id());
+        let id_of = |shard: usize| {
+            let address = shard + Shard::<()>::VALUE;
+            // SAFETY: a value without a size at an address that is not 0.
+            object.id_of(unsafe { &*ptr::without_provenance(address) })
+        };
+        // Another thread may use a new ID in between.
+        let (count, beyond) = loop {
+            let count = source.id_count();
+            let beyond = (id_of(block.of_id(count - 1) + STRIDE), object.get(count));
+            if source.id_count() == count {
+                break (count, beyond);
+            }
+        };
+        assert_eq!(beyond, (None, None), "{source}");
+        for id in [0, count - 1] {
+            let shard = block.of_id(id);
+            assert_eq!(id_of(shard), Some(id), "{source}");
+            assert_eq!([id_of(shard - 8), id_of(shard + 8)], [None; 2], "{source}");
         }
-        Word::new(100)
-    };
-    let Ok(object) = PerId::with_source(Source::Table, make as fn() -> Word) else { return };
-    let object = OBJECT.get_or_init(|| object);
-    object.add(Field::whole(), 1).expect("memory");
-    assert_eq!(SEEN.load(Relaxed), 0);
-    let mut values: Vec<i64> = object.iter().map(|(_, word)| word.load()).collect();
-    values.sort_unstable();
-    assert_eq!(values, [101, 110]);
+        assert_eq!(id_of(block.0), None, "{source}: the slot that belongs to no ID");
+        assert_eq!(PerId::new(|| ()).id_of(&()), None, "{source}: never used");
+    }
+}
+
+#[test]
+fn a_visit_does_not_wait_for_values_that_its_thread_holds() {
+    for source in sources() {
+        let object = PerId::with_source(source, || Word::new(0)).expect("an available source");
+        object.add(Field::whole(), 1).expect("memory");
+        let mut held: Vec<_> = object.visit().collect();
+        // The second one is of no ID.
+        object.add(Field::whole(), 1).expect("memory");
+        held.extend(object.visit());
+        assert_eq!(held.len(), 2, "{source}");
+        let (values, waits) = count(|step| step == Step::Wait, || object.visit().count());
+        assert_eq!((values, waits), (0, 0), "{source}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it waits for a second")]
+fn a_visit_waits_for_values_that_another_thread_holds_but_not_forever() {
+    for source in sources() {
+        let object = PerId::with_source(source, || Word::new(0)).expect("an available source");
+        object.add(Field::whole(), 1).expect("memory");
+        let (hold, is_held) = mpsc::channel();
+        let (end, must_end) = mpsc::channel();
+        let (release, is_released) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let object = &object;
+            scope.spawn(move || {
+                let held: Vec<_> = object.visit().collect();
+                hold.send(held.len()).expect("a receiver");
+                let () = must_end.recv().expect("a sender");
+                drop(held);
+                release.send(()).expect("a receiver");
+            });
+            assert_eq!(is_held.recv(), Ok(1), "{source}");
+            let (values, waits) = count(|step| step == Step::Wait, || object.visit().count());
+            assert!(values == 0 && waits > 0, "{source}: {values} values, {waits} waits");
+            let mut end = Some(end);
+            let watching = steps::watch(move |step| {
+                if let Some(end) = end.take_if(|_| step == Step::Wait) {
+                    end.send(()).expect("a receiver");
+                    is_released.recv().expect("a sender");
+                }
+                None
+            });
+            assert_eq!(object.visit().count(), 1, "{source}");
+            drop(watching);
+        });
+    }
+}
+
+#[test]
+fn a_visit_fences_only_if_it_takes_values_from_sections() {
+    let is_fence = |step| step == Step::Membarrier(Fence::OfAll);
+    for source in sources() {
+        let object = PerId::with_source(source, || Word::new(0)).expect("an available source");
+        assert_eq!(count(is_fence, || object.visit().count()), (0, 0), "{source}: unused");
+        object.add(Field::whole(), 1).expect("memory");
+        let has_id = object.iter().any(|(id, _)| id.is_some());
+        let fences = usize::from(has_id && source != Source::Atomic);
+        assert_eq!(count(is_fence, || object.visit().count()), (1, fences), "{source}");
+    }
+}
+
+#[test]
+fn a_value_that_belongs_to_no_id_is_used_again() {
+    for source in sources() {
+        let object = PerId::with_source(source, || Word::new(0)).expect("an available source");
+        object.add(Field::whole(), 1).expect("memory");
+        let held: Vec<_> = object.visit().collect();
+        (0..100).for_each(|_| _ = object.add(Field::whole(), 1).expect("memory"));
+        let of_no_id = object.iter().filter(|(id, _)| id.is_none()).count();
+        assert!(of_no_id <= 1 + held.len(), "{source}: {of_no_id} values of no ID");
+    }
+}
+
+#[test]
+fn the_current_value_is_the_one_that_operations_use() {
+    for source in sources() {
+        let object = PerId::with_source(source, || Word::new(0)).expect("an available source");
+        assert!(object.current().is_none(), "{source}");
+        let is_current = || {
+            let value = object.add(Field::whole(), 1).expect("memory");
+            object.current().is_some_and(|current| ptr::eq(current, value))
+        };
+        assert!((0..1000).any(|_| is_current()), "{source}");
+    }
+}
+
+#[test]
+fn an_empty_list_has_no_first_item() {
+    let (head, next) = (field!(Value, list), field!(Item, next));
+    for source in sources() {
+        let object = PerId::with_source(source, Value::default).expect("an available source");
+        // SAFETY: nothing was pushed.
+        assert_eq!(unsafe { object.pop(head, next) }, Ok(None), "{source}");
+        // SAFETY: as above.
+        assert_eq!(unsafe { object.pop(head, next) }, Ok(None), "{source}: and with a value");
+    }
+}
+
+#[test]
+fn bytes_are_read_to_the_end_and_no_further() {
+    type Log = (Word, Bytes<16>);
+    let logs = PerId::new(|| (Word::new(0), Bytes::<16>::new()));
+    let (word, to) = (field!(Log, 0), (field!(Log, 1), 12));
+    let (_, bytes) = logs.copy_then_store_if(word, 0, 1, to, &[1, 2, 3, 4]).expect("memory");
+    let mut read = [9; 4];
+    assert!(bytes.read(12, &mut read));
+    assert_eq!(read, [1, 2, 3, 4]);
+    assert!(!bytes.read(13, &mut read) && !bytes.read(usize::MAX, &mut read));
+    assert_eq!(read, [1, 2, 3, 4], "without effect");
+    assert!(bytes.read(10, &mut read));
+    assert_eq!(read, [0, 0, 1, 2]);
+}
+
+#[test]
+fn an_element_of_an_array_lies_behind_those_before_it() {
+    let slots = field!(Value, slots);
+    let value = Value::default();
+    for (index, slot) in value.slots.iter().enumerate() {
+        assert!(ptr::eq(slots.at(index).of(&value), slot));
+    }
+    assert!(catch_unwind(|| slots.at(SLOTS)).is_err());
 }

@@ -109,11 +109,14 @@ impl CopyRequest {
         let range = bytes.as_ptr_range();
         let length = bytes.len() as isize;
         // Some processors load words only from aligned addresses without a trap.
+        // #[gamma::skip(reason = "of other processors")]
         let aligned = (range.start.addr() | to).is_multiple_of(8);
+        // #[gamma::skip(reason = "of other processors")]
         let by_word = cfg!(target_arch = "x86_64") || aligned;
         CopyRequest {
             from_end: range.end,
             start: -length,
+            // #[gamma::skip(cond, reason = "bytes are copied more slowly; the rest is of other processors")]
             words_end: if by_word { -(length % 8) } else { -length },
             to: to + bytes.len(),
             expected,
