@@ -7,6 +7,7 @@ mod architectures;
 
 mod arena;
 mod backoff;
+mod baseline;
 mod buckets;
 #[cfg(all(
     feature = "capi",
@@ -27,6 +28,7 @@ mod contract;
 mod counter;
 mod critical;
 mod float_counter;
+mod float_word;
 mod handle;
 pub mod histogram;
 pub mod id;
