@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn every_source_counts_and_adds() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             let buckets = Buckets::with_source(5, source).expect("an available source");
             for n in 0..1000 {
                 buckets.record(n % 7, n as f64);

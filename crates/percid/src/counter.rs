@@ -33,6 +33,7 @@ const BYTES: usize = 8;
 ///   *happens before* it, so after joining threads it is exact.
 /// * **Overflow**: values wrap around at 64 bits (at 60 bits for a counter beyond the two million
 ///   for which there is room).
+/// * **Async**: no method returns a guard, so nothing is held across `.await`.
 /// * **Fork**: the child's counter starts with the parent's value, on memory of its own. In a child
 ///   of `vfork` no method may be called: it shares the parent's memory without being a thread of
 ///   the parent.
@@ -59,6 +60,7 @@ impl Counter {
     /// static REQUESTS: Counter = Counter::new();
     /// assert_eq!(REQUESTS.sum(), 0);
     /// ```
+    #[must_use]
     pub const fn new() -> Counter {
         Counter { handle: Handle::new() }
     }
@@ -121,6 +123,7 @@ impl Counter {
     /// });
     /// assert_eq!(bytes.sum(), 120);
     /// ```
+    #[must_use]
     pub fn sum(&self) -> i64 {
         match self.handle.state() {
             State::Unclaimed => 0,
@@ -209,6 +212,7 @@ impl Counter {
     /// requests.increment();
     /// println!("{} without an ID", requests.shared());
     /// ```
+    #[must_use]
     pub fn shared(&self) -> i64 {
         match self.handle.state() {
             State::Unclaimed => 0,
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn every_source_counts() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             let counter = Counter::with_source(source).expect("an available source");
             (0..1000).for_each(|n| counter.add(n));
             assert_eq!(counter.sum(), 499_500, "{source}");

@@ -75,6 +75,7 @@ impl FloatCounter {
     /// static JOULES: percid::FloatCounter = percid::FloatCounter::new();
     /// assert_eq!(JOULES.sum(), 0.0);
     /// ```
+    #[must_use]
     pub const fn new() -> FloatCounter {
         FloatCounter { handle: Handle::new(), taken: AtomicI64::new(0) }
     }
@@ -127,6 +128,7 @@ impl FloatCounter {
     /// seconds.add(0.125);
     /// assert_eq!(seconds.sum(), 0.125);
     /// ```
+    #[must_use]
     pub fn sum(&self) -> f64 {
         baseline::remaining(&self.taken, || self.total())
     }
@@ -164,6 +166,7 @@ impl FloatCounter {
     /// seconds.add(1.0);
     /// assert_eq!(seconds.unrecorded(), 0);
     /// ```
+    #[must_use]
     pub fn unrecorded(&self) -> u64 {
         match self.handle.state() {
             State::Inline(count) => count as u64,
@@ -230,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_source_adds() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             let counter = FloatCounter::with_source(source).expect("an available source");
             (0..1000).for_each(|n| counter.add(f64::from(n) / 4.0));
             assert_eq!(counter.sum(), 124_875.0, "{source}");

@@ -77,7 +77,7 @@ enum Fences {
 
 /// Returns the sources of this machine.
 fn sources() -> impl Iterator<Item = Source> {
-    Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+    Source::ALL.iter().copied().filter(|source| source.prepare().is_ok())
 }
 
 /// A column.

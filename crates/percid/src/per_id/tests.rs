@@ -15,7 +15,7 @@ use crate::id::Source;
 use crate::sys::steps::{self, Fence, Step};
 
 fn sources() -> impl Iterator<Item = Source> {
-    Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+    Source::ALL.iter().copied().filter(|source| source.prepare().is_ok())
 }
 
 /// Number of operations of a thread.

@@ -3,6 +3,7 @@
 mod current;
 mod cut;
 mod left;
+mod owned;
 mod raw;
 mod spare;
 
@@ -12,10 +13,11 @@ use std::ops::{Deref, DerefMut};
 
 use crate::id::{Source, SourceError};
 use crate::stack::Stack;
+pub use owned::OwnedPooled;
 pub(crate) use raw::all_slabs;
 pub use raw::{PutError, RawPool};
 
-/// A pool of objects of type `T`. Every CPU has some of its own.
+/// A pool of objects of type `T`, which `make` creates. Every CPU has some of its own.
 ///
 /// [`get`](Pool::get) lends an object that was used on this CPU before and is still in its cache,
 /// or makes a new one; dropping the loan puts it back *as it is*.
@@ -58,17 +60,20 @@ pub use raw::{PutError, RawPool};
 /// * **Signals**: `get` and dropping a loan take no lock and preserve `errno`. But if `make` or
 ///   `T`'s destructor are called (no idle object, no room), they must be async-signal-safe, and the
 ///   boxes come from the global allocator, which is not.
+/// * **Async**: a loan may be held across `.await`, and its task may move to another thread. A
+///   spawned task that must be `'static` needs a pool in a `static`, or
+///   [`get_owned`](Pool::get_owned).
 /// * **Fork**: the same as for [`Stack`].
 /// * **Memory**: a box for each object; for the rest see [`Stack`]. Dropping the pool drops the
 ///   idle objects.
 /// * **Cost**: `get` and dropping the loan are one pop and one push of a [`Stack`]. Creating a pool
 ///   is a constant, whatever the number of CPUs.
-pub struct Pool<T> {
+pub struct Pool<T, F = fn() -> T> {
     pub(crate) idle: Stack<Box<T>>,
-    make: fn() -> T,
+    make: F,
 }
 
-impl<T> Pool<T> {
+impl<T, F: Fn() -> T> Pool<T, F> {
     /// Creates an empty pool whose objects are made by `make`, with `capacity` idle ones for every
     /// ID and any number that IDs share. It will use the source of the process (see
     /// [`init`](crate::init)).
@@ -80,10 +85,23 @@ impl<T> Pool<T> {
     /// BUFFERS.get().push(1);
     /// ```
     ///
+    /// A closure may capture data for the objects. Its type is then part of the pool's type; a
+    /// structure that contains the pool names it as `Pool<T, Box<dyn Fn() -> T + Send + Sync>>`, or
+    /// takes it as a parameter.
+    ///
+    /// ```
+    /// use percid::Pool;
+    ///
+    /// let capacity = std::env::args().count() * 4096;
+    /// let buffers = Pool::new(move || Vec::<u8>::with_capacity(capacity), 64);
+    /// assert!(buffers.get().capacity() >= capacity);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
-    pub const fn new(make: fn() -> T, capacity: u32) -> Pool<T> {
+    #[must_use]
+    pub const fn new(make: F, capacity: u32) -> Pool<T, F> {
         Pool { idle: Stack::new(capacity), make }
     }
 
@@ -101,7 +119,8 @@ impl<T> Pool<T> {
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
-    pub const fn bounded(make: fn() -> T, capacity: u32, shared: usize) -> Pool<T> {
+    #[must_use]
+    pub const fn bounded(make: F, capacity: u32, shared: usize) -> Pool<T, F> {
         Pool { idle: Stack::bounded(capacity, shared), make }
     }
 
@@ -122,17 +141,14 @@ impl<T> Pool<T> {
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
-    pub fn with_source(
-        source: Source,
-        make: fn() -> T,
-        capacity: u32,
-    ) -> Result<Pool<T>, SourceError> {
+    pub fn with_source(source: Source, make: F, capacity: u32) -> Result<Pool<T, F>, SourceError> {
         Ok(Pool { idle: Stack::with_source(source, capacity)?, make })
     }
 }
 
-impl<T: Send> Pool<T> {
-    /// Lends an object: an idle one as it was returned, or a new one.
+impl<T: Send, F: Fn() -> T> Pool<T, F> {
+    /// Lends an object: an idle one as it was returned, or a new one. If the loan must outlive the
+    /// borrow of the pool, see [`get_owned`](Pool::get_owned).
     ///
     /// ```
     /// let buffers = percid::Pool::new(Vec::<u8>::new, 64);
@@ -142,10 +158,23 @@ impl<T: Send> Pool<T> {
     /// ```
     #[inline(always)]
     pub fn get(&self) -> Pooled<'_, T> {
-        let object = self.idle.pop().unwrap_or_else(|| self.make_new());
-        Pooled { object: ManuallyDrop::new(object), pool: self }
+        Pooled { object: ManuallyDrop::new(self.take_or_make()), idle: &self.idle }
     }
 
+    /// Returns an idle object or a new one.
+    #[inline(always)]
+    fn take_or_make(&self) -> Box<T> {
+        self.idle.pop().unwrap_or_else(|| self.make_new())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_new(&self) -> Box<T> {
+        Box::new((self.make)())
+    }
+}
+
+impl<T: Send, F> Pool<T, F> {
     /// Drops all idle objects, of every ID and those that IDs share, and returns their number. For
     /// objects that it may miss, see [`Stack`].
     ///
@@ -157,21 +186,15 @@ impl<T: Send> Pool<T> {
     pub fn drain(&self) -> usize {
         self.idle.drain(drop)
     }
-
-    #[cold]
-    #[inline(never)]
-    fn make_new(&self) -> Box<T> {
-        Box::new((self.make)())
-    }
-
-    /// Returns an object to the pool; drops it if there is no room.
-    #[inline(always)]
-    fn put(&self, object: Box<T>) {
-        drop(self.idle.push(object));
-    }
 }
 
-impl<T> fmt::Debug for Pool<T> {
+/// Returns an object to the pool; drops it if there is no room.
+#[inline(always)]
+fn put<T: Send>(idle: &Stack<Box<T>>, object: Box<T>) {
+    drop(idle.push(object));
+}
+
+impl<T, F> fmt::Debug for Pool<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("idle", &self.idle).finish_non_exhaustive()
     }
@@ -186,9 +209,10 @@ impl<T> fmt::Debug for Pool<T> {
 /// drop(word); // goes back as it is
 /// assert_eq!(words.drain(), 1);
 /// ```
+#[must_use = "the object goes back at once"]
 pub struct Pooled<'p, T: Send> {
     object: ManuallyDrop<Box<T>>,
-    pool: &'p Pool<T>,
+    idle: &'p Stack<Box<T>>,
 }
 
 impl<T: Send> Pooled<'_, T> {
@@ -227,7 +251,7 @@ impl<T: Send> Drop for Pooled<'_, T> {
     fn drop(&mut self) {
         // SAFETY: the object is taken once, by the destructor.
         let object = unsafe { ManuallyDrop::take(&mut self.object) };
-        self.pool.put(object);
+        put(self.idle, object);
     }
 }
 
@@ -269,7 +293,7 @@ mod tests {
         const LOANS: usize = if cfg!(miri) { 100 } else { 50_000 };
         const DRAINS: usize = if cfg!(miri) { 10 } else { 100 };
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             MADE.store(0, Relaxed);
             let make = || {
                 MADE.fetch_add(1, Relaxed);
@@ -291,6 +315,21 @@ mod tests {
                 (0..DRAINS).map(|_| pool.drain()).sum::<usize>()
             });
             assert_eq!(drained + pool.drain(), MADE.load(Relaxed), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_closure_may_capture() {
+        let made = AtomicUsize::new(0);
+        let make = || made.fetch_add(1, Relaxed);
+        for pool in [
+            Ok(Pool::new(make, 8)),
+            Ok(Pool::bounded(make, 8, 8)),
+            Pool::with_source(Source::Atomic, make, 8),
+        ] {
+            let pool = pool.expect("an available source");
+            let before = made.load(Relaxed);
+            assert_eq!((*pool.get(), made.load(Relaxed)), (before, before + 1));
         }
     }
 
