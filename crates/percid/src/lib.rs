@@ -43,6 +43,13 @@ mod membership;
     not(any(miri, percid_elsewhere))
 ))]
 mod membership_tests;
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(any(miri, percid_elsewhere))
+))]
+mod object_sizes;
 mod own_memory;
 pub mod per_id;
 pub mod pool;

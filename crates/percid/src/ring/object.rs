@@ -64,6 +64,24 @@ impl fmt::Display for Overflow {
 /// # Ok::<(), percid::ring::AppendError>(())
 /// ```
 ///
+/// # Size
+///
+/// The size is that of each ID's ring: the ring of a busy CPU may be full while others are empty.
+/// So choose it for the busiest CPU, by the records that it appends between two polls. A record
+/// takes its length, rounded up to a multiple of 8, and 8 bytes; another 8 bytes stay free. Polls
+/// may be late: leave room for that. With [`Overflow::OverwriteOldest`] the last seven eighths
+/// are kept.
+///
+/// ```
+/// use percid::{Overflow, Ring};
+///
+/// // At most 50,000 records of 40 bytes a second on one CPU, a poll every 100 ms, twice the room.
+/// let records = 50_000 / 10 * 2;
+/// let bytes: usize = records * (40 + 8) + 8;
+/// let ring = Ring::new(bytes.next_power_of_two(), Overflow::DropNewest);
+/// assert!((0..records).all(|_| ring.append(&[0; 40]).is_ok()));
+/// ```
+///
 /// # Contract
 ///
 /// * **Threads**: any number of threads may append at once. There is one
