@@ -6,7 +6,8 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::Arc;
 
-use super::{Pool, put};
+use super::object::Pool;
+use super::pooled::put;
 
 impl<T: Send, F: Fn() -> T> Pool<T, F> {
     /// Lends an object like [`get`](Pool::get). The loan shares the ownership of the pool, so it
