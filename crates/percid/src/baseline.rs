@@ -21,7 +21,7 @@ use crate::sys::atomic::{
 
 /// Returns the total that was not taken. `total` returns the total of all additions.
 pub(crate) fn remaining(baseline: &AtomicI64, total: impl FnOnce() -> f64) -> f64 {
-    // Acquire: pairs with the exchange in `take`. What was taken is in the total.
+    // Acquire: pairs with the exchange in `take`. The total contains everything that was taken.
     let taken = float(baseline.load(Acquire));
     total() - taken
 }

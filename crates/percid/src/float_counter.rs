@@ -35,7 +35,7 @@ const BYTES: usize = 8;
 ///   are exact up to 2^53. An infinity or NaN stays in the sum; after [`take`](FloatCounter::take)
 ///   has returned it, sums are NaN.
 /// * **Takes** leave the CPUs' sums as they are, and round as sums of everything that was ever added
-///   do. What was taken and what remains add up: nothing is lost or taken twice.
+///   do. Their results and the remaining sum add up: nothing is lost or taken twice.
 /// * **Memory**: 16 bytes for the handle.
 /// * **Cost**: an addition takes as many instructions as a counter's, and a few cycles more; with
 ///   [`Source::Atomic`] a call and a loop of one locked instruction.
