@@ -80,7 +80,7 @@ fn fail(what: &str) -> ExitCode {
 }
 
 fn run(options: &Options) -> io::Result<Report> {
-    let pages = Pool::new(Page::blank, IDLE_PAGES);
+    let pages: Pool<Page> = Pool::new(Page::blank, IDLE_PAGES);
     let cache = Cache::new(&pages, options.capacity);
     let wrong = Counter::new();
     let start = Instant::now();

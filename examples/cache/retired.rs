@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn pages_come_back_blank_and_none_is_left() {
-        let pool = Pool::new(Page::blank, 64);
+        let pool: Pool<Page> = Pool::new(Page::blank, 64);
         let retired = Retired::new();
         let early = std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_batch_does_not_grow_for_ever() {
-        let pool = Pool::new(Page::blank, 64);
+        let pool: Pool<Page> = Pool::new(Page::blank, 64);
         let retired = Retired::new();
         (0..100 * LONGEST_BATCH).for_each(|_| retired.add(used(&pool)));
         assert!(retired.len() < LONGEST_BATCH * retired.batches.len());

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_page_that_was_used_gets_a_second_chance() {
-        let pool = Pool::new(Page::blank, 8);
+        let pool: Pool<Page> = Pool::new(Page::blank, 8);
         let mut shard = Shard::new(3);
         assert!((0..3).all(|key| shard.insert(key, page(&pool, key)).is_none()));
         assert!(shard.get(0).is_some_and(|page| page.is_of(0)));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_there_already_is_given_back() {
-        let pool = Pool::new(Page::blank, 8);
+        let pool: Pool<Page> = Pool::new(Page::blank, 8);
         let mut shard = Shard::new(3);
         assert!(shard.insert(7, page(&pool, 7)).is_none());
         assert!(shard.insert(7, page(&pool, 7)).is_some());

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use percid::{Overflow, Ring};
+use percid::Ring;
 use serde::Serialize;
 
 use crate::collector::Found;
@@ -14,7 +14,7 @@ use crate::options::Options;
 pub(crate) struct Summary {
     pub(crate) threads: usize,
     pub(crate) source: String,
-    pub(crate) overflow: &'static str,
+    pub(crate) overflow: String,
     pub(crate) ring_bytes: usize,
     pub(crate) seconds: f64,
     /// Events that the threads recorded.
@@ -42,10 +42,7 @@ impl Summary {
         Summary {
             threads: options.threads,
             source: percid::init().source.to_string(),
-            overflow: match options.overflow {
-                Overflow::DropNewest => "drop-newest",
-                Overflow::OverwriteOldest => "overwrite-oldest",
-            },
+            overflow: options.overflow.to_string(),
             ring_bytes: options.ring,
             seconds,
             recorded,

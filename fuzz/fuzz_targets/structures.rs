@@ -34,7 +34,7 @@ enum Step {
 fuzz_target!(init: { one_cpu::stay(); }, |input: Input| {
     let (source, can_be_stolen) = one_cpu::source(input.source);
     let counter = Counter::with_source(source).expect("it works");
-    let local: Local<Vec<u8>> = Local::with_source(source, Vec::new).expect("it works");
+    let local = <Local<Vec<u8>>>::with_source(source, Vec::new).expect("it works");
     let mask = ActiveMask::new();
     let (mut sum, mut members, mut put) = (0i64, BTreeSet::new(), Vec::new());
     let mut thief = Thief::default();

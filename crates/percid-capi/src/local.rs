@@ -192,7 +192,7 @@ pub unsafe extern "C" fn percid_local_create_with_source(
     let new = || {
         layout(size, align).ok_or(-libc::EINVAL)?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
-        let values = percid::Local::with_source(source, Value::none);
+        let values: Result<percid::Local<_>, _> = percid::Local::with_source(source, Value::none);
         let values = values.map_err(errno::of_source_error)?;
         Ok(Values { values, kind: Kind { size, align, make, drop, context } })
     };

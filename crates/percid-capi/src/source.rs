@@ -18,12 +18,15 @@ pub enum Source {
     Atomic = 3,
 }
 
+const _: () = assert!(percid::Source::ALL.len() == 3, "every source has a number");
+
 impl Source {
     pub(crate) fn from_percid(source: percid::Source) -> Source {
         match source {
             percid::Source::Kernel => Source::Kernel,
             percid::Source::Table => Source::Table,
             percid::Source::Atomic => Source::Atomic,
+            _ => unreachable!("this library is built with the crate of its version"),
         }
     }
 
@@ -87,7 +90,10 @@ impl SourceError {
 
 /// Returns the source with a number from C; `None` if there is none.
 pub(crate) fn source(number: c_int) -> Option<percid::Source> {
-    percid::Source::ALL.into_iter().find(|&source| Source::from_percid(source) as c_int == number)
+    percid::Source::ALL
+        .iter()
+        .copied()
+        .find(|&source| Source::from_percid(source) as c_int == number)
 }
 
 /// Returns the name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
@@ -113,7 +119,7 @@ pub unsafe extern "C" fn percid_source_by_name(name: *const c_char) -> c_int {
     }
     // SAFETY: the caller guarantees a NUL-terminated string, and it is not NULL.
     let name = unsafe { CStr::from_ptr(name) };
-    let sources = percid::Source::ALL.into_iter().map(Source::from_percid);
+    let sources = percid::Source::ALL.iter().copied().map(Source::from_percid);
     sources
         .into_iter()
         .find(|source| source.name() == name)

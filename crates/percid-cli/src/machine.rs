@@ -93,7 +93,7 @@ impl MachineReport {
             l3s: distinct(machine.cpus.iter().map(|cpu| cpu.l3)),
             nodes: distinct(machine.cpus.iter().map(|cpu| cpu.node)),
             cpus: machine.cpus.iter().map(cpu).collect(),
-            sources: Source::ALL.map(source).into(),
+            sources: Source::ALL.iter().copied().map(source).collect(),
             chosen: ChosenReport {
                 source: choice.source.to_string(),
                 reason: choice.reason.to_string(),

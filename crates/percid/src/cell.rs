@@ -119,12 +119,19 @@ pub(crate) fn sum(cell: Block, source: Option<Source>) -> i64 {
 ///
 /// Lock-free: it starts over if another `take`, or an addition without an ID, happens during it.
 pub(crate) fn take(cell: Block, source: Option<Source>) -> i64 {
+    swap(cell, source, 0)
+}
+
+/// Takes the total and leaves `n`, in one step, and the additions during the call. Lock-free like
+/// [`take`].
+pub(crate) fn swap(cell: Block, source: Option<Source>, n: i64) -> i64 {
     loop {
-        // An empty cell is not changed, so that its shared slot stays untouched.
-        if sum(cell, source) == 0 {
-            return 0;
+        // A cell of this value is not changed, so that the shared slot of an empty one stays
+        // untouched.
+        if sum(cell, source) == n {
+            return n;
         }
-        if let Some(taken) = shared_slot::take(cell.shared(), || of_ids(cell, source)) {
+        if let Some(taken) = shared_slot::swap(cell.shared(), n, || of_ids(cell, source)) {
             return taken;
         }
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::cell;
 use crate::handle::{Handle, Needs, State};
 use crate::id::{Source, SourceError};
+use crate::sys::preserving_errno;
 
 /// The size of a counter's block.
 const BYTES: usize = 8;
@@ -32,6 +33,7 @@ const BYTES: usize = 8;
 ///   *happens before* it, so after joining threads it is exact.
 /// * **Overflow**: values wrap around at 64 bits (at 60 bits for a counter beyond the two million
 ///   for which there is room).
+/// * **Async**: no method returns a guard, so nothing is held across `.await`.
 /// * **Fork**: the child's counter starts with the parent's value, on memory of its own. In a child
 ///   of `vfork` no method may be called: it shares the parent's memory without being a thread of
 ///   the parent.
@@ -39,8 +41,8 @@ const BYTES: usize = 8;
 ///   Another 8 bytes of the shared slot once a thread needed it.
 /// * **Cost**: [`add`](Counter::add) 16 to 19 instructions on x86-64, two of them stores, none
 ///   locked. With [`Source::Atomic`] 13 instructions, one of them locked and no other store; and a
-///   call, if the build has critical sections. [`sum`](Counter::sum) and [`take`](Counter::take)
-///   read one word for every ID ever used, and so does dropping a counter. Creating one is a
+///   call, if the build has critical sections. [`sum`](Counter::sum), [`take`](Counter::take) and
+///   [`swap`](Counter::swap) read one word for every ID ever used, and so does dropping a counter. Creating one is a
 ///   constant; it claims its memory at first use, by one atomic addition.
 /// * **Stack**: the first use in a process or on a CPU takes up to 2 KiB, every later use less. On
 ///   an alternate signal stack the kernel's signal frame (3.5 KiB with AVX-512) is added.
@@ -58,6 +60,7 @@ impl Counter {
     /// static REQUESTS: Counter = Counter::new();
     /// assert_eq!(REQUESTS.sum(), 0);
     /// ```
+    #[must_use]
     pub const fn new() -> Counter {
         Counter { handle: Handle::new() }
     }
@@ -120,6 +123,7 @@ impl Counter {
     /// });
     /// assert_eq!(bytes.sum(), 120);
     /// ```
+    #[must_use]
     pub fn sum(&self) -> i64 {
         match self.handle.state() {
             State::Unclaimed => 0,
@@ -142,17 +146,43 @@ impl Counter {
     /// assert_eq!(errors.take(), 0);
     /// ```
     pub fn take(&self) -> i64 {
+        self.swap(0)
+    }
+
+    /// Returns the sum over all IDs, and resets it to `n`, in one step. An increment that runs at
+    /// the same time is contained either in the result or in the value that remains.
+    ///
+    /// Lock-free, as [`take`](Counter::take). It also *sets* a counter: then the result has no use.
+    /// A value that is set more often than it is added to belongs in an atomic variable.
+    ///
+    /// ```
+    /// let connections = percid::Counter::new();
+    /// connections.add(3);
+    /// assert_eq!(connections.swap(10), 3);
+    /// connections.increment();
+    ///
+    /// connections.swap(100); // sets it, whatever it was
+    /// assert_eq!(connections.sum(), 100);
+    /// ```
+    pub fn swap(&self, n: i64) -> i64 {
         loop {
             match self.handle.state() {
-                State::Unclaimed => return 0,
-                State::Claimed(block, source) => return cell::take(block, source),
+                State::Unclaimed if n == 0 => return 0,
+                State::Unclaimed => self.settle(),
+                State::Claimed(block, source) => return cell::swap(block, source, n),
                 seen @ State::Inline(count) => {
-                    if self.handle.replace(seen, State::Inline(0)) {
+                    if self.handle.replace(seen, State::Inline(n)) {
                         return count;
                     }
                 }
             }
         }
+    }
+
+    /// Claims memory.
+    #[cold]
+    fn settle(&self) {
+        preserving_errno(|| self.handle.settle(Needs::Sections, BYTES));
     }
 
     /// Returns the sum of each ID's additions, by ID, from 0 to the largest ever used. The rest of
@@ -175,13 +205,14 @@ impl Counter {
     }
 
     /// Returns the sum of the additions without an ID, less everything that [`take`](Counter::take)
-    /// has taken.
+    /// and [`swap`](Counter::swap) have taken, and of everything that a `swap` has left.
     ///
     /// ```
     /// let requests = percid::Counter::new();
     /// requests.increment();
     /// println!("{} without an ID", requests.shared());
     /// ```
+    #[must_use]
     pub fn shared(&self) -> i64 {
         match self.handle.state() {
             State::Unclaimed => 0,
@@ -222,6 +253,21 @@ impl Default for Counter {
     }
 }
 
+/// A counter that starts with this value.
+///
+/// ```
+/// let restored = percid::Counter::from(41);
+/// restored.increment();
+/// assert_eq!(restored.sum(), 42);
+/// ```
+impl From<i64> for Counter {
+    fn from(value: i64) -> Counter {
+        let counter = Counter::new();
+        counter.swap(value);
+        counter
+    }
+}
+
 impl fmt::Debug for Counter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Counter").field(&self.sum()).finish()
@@ -246,11 +292,12 @@ mod tests {
         counter.add(-7);
         assert_eq!((counter.sum(), counter.shared(), counter.per_id().count()), (-2, -2, 0));
         assert_eq!((counter.take(), counter.sum()), (-2, 0));
+        assert_eq!((counter.swap(7), counter.swap(-8), counter.sum()), (0, 7, -8));
     }
 
     #[test]
     fn every_source_counts() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             let counter = Counter::with_source(source).expect("an available source");
             (0..1000).for_each(|n| counter.add(n));
             assert_eq!(counter.sum(), 499_500, "{source}");
@@ -259,6 +306,9 @@ mod tests {
             assert_eq!(counter.sum(), 0, "{source}");
             counter.add(-3);
             assert_eq!((counter.take(), counter.take()), (-3, 0), "{source}");
+            assert_eq!((counter.swap(5), counter.swap(i64::MIN)), (0, 5), "{source}");
+            counter.add(1);
+            assert_eq!((counter.swap(0), counter.sum()), (i64::MIN + 1, 0), "{source}");
         }
     }
 
@@ -277,6 +327,31 @@ mod tests {
             takers.into_iter().map(|taker| taker.join().expect("no panic")).sum::<i64>()
         });
         assert_eq!(taken + counter.sum(), 4 * ADDS);
+    }
+
+    #[test]
+    fn swaps_and_increments_add_up() {
+        const SWAPS: i64 = if cfg!(miri) { 20 } else { 20_000 };
+        const ADDS: i64 = if cfg!(miri) { 100 } else { 100_000 };
+        let counter = Counter::new();
+        let taken = std::thread::scope(|scope| {
+            let swaps = || (0..SWAPS).map(|n| counter.swap(n) - n).sum::<i64>();
+            let swapping: Vec<_> = (0..2).map(|_| scope.spawn(swaps)).collect();
+            for _ in 0..2 {
+                scope.spawn(|| (0..ADDS).for_each(|_| counter.add(1)));
+            }
+            swapping.into_iter().map(|thread| thread.join().expect("no panic")).sum::<i64>()
+        });
+        assert_eq!(taken + counter.sum(), 2 * ADDS);
+    }
+
+    #[test]
+    fn a_counter_starts_with_a_value() {
+        let counter = Counter::from(-5);
+        assert_eq!((counter.sum(), counter.shared(), counter.per_id().sum()), (-5, -5, 0i64));
+        counter.add(6);
+        assert_eq!((counter.take(), counter.sum()), (1, 0));
+        assert_eq!(Counter::from(0).handle.word(), 0, "no memory was claimed");
     }
 
     #[test]

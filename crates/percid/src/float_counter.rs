@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::arena::Block;
+use crate::baseline;
 use crate::critical::by_mark;
+use crate::float_word::{float, float_bits};
 use crate::handle::{Handle, Needs, State};
 use crate::id::{Source, SourceError};
 use crate::sys::atomic::{AtomicI64, Ordering::Relaxed};
@@ -30,13 +32,19 @@ const BYTES: usize = 8;
 /// The contract of [`Counter`](crate::Counter) applies, with these differences.
 ///
 /// * **Rounding**: each CPU's sum is rounded as floats are, and so is their total. Sums of integers
-///   are exact up to 2^53. An infinity or NaN stays in the sum.
+///   are exact up to 2^53. An infinity or NaN stays in the sum; after [`take`](FloatCounter::take)
+///   has returned it, sums are NaN.
+/// * **Takes** leave the CPUs' sums as they are, and round as sums of everything that was ever added
+///   do. Their results and the remaining sum add up: nothing is lost or taken twice.
+/// * **Memory**: 16 bytes for the handle.
 /// * **Cost**: an addition takes as many instructions as a counter's, and a few cycles more; with
 ///   [`Source::Atomic`] a call and a loop of one locked instruction.
 /// * **Without memory** additions are counted by [`unrecorded`](FloatCounter::unrecorded) and nowhere
 ///   else.
 pub struct FloatCounter {
     handle: Handle,
+    /// The part of the total that was taken: see [`baseline`].
+    taken: AtomicI64,
 }
 
 /// An addition.
@@ -67,8 +75,9 @@ impl FloatCounter {
     /// static JOULES: percid::FloatCounter = percid::FloatCounter::new();
     /// assert_eq!(JOULES.sum(), 0.0);
     /// ```
+    #[must_use]
     pub const fn new() -> FloatCounter {
-        FloatCounter { handle: Handle::new() }
+        FloatCounter { handle: Handle::new(), taken: AtomicI64::new(0) }
     }
 
     /// Creates a counter of value 0 that uses `source`, whatever the process has chosen.
@@ -86,7 +95,8 @@ impl FloatCounter {
     ///
     /// The reason why the source cannot be used.
     pub fn with_source(source: Source) -> Result<FloatCounter, SourceError> {
-        Ok(FloatCounter { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
+        let handle = Handle::with_source(source, Needs::Sections, BYTES)?;
+        Ok(FloatCounter { handle, taken: AtomicI64::new(0) })
     }
 
     /// Adds `n`, which may be negative.
@@ -118,10 +128,35 @@ impl FloatCounter {
     /// seconds.add(0.125);
     /// assert_eq!(seconds.sum(), 0.125);
     /// ```
+    #[must_use]
     pub fn sum(&self) -> f64 {
+        baseline::remaining(&self.taken, || self.total())
+    }
+
+    /// Returns the sum over all IDs, and resets it to zero. An addition that runs at the same time
+    /// is contained either in the result or in the value that remains: none is lost or taken twice.
+    ///
+    /// Lock-free: it starts over if another `take` happens during it.
+    ///
+    /// ```
+    /// let joules = percid::FloatCounter::new();
+    /// joules.add(0.75);
+    /// assert_eq!(joules.take(), 0.75); // reported once a minute, say
+    /// assert_eq!(joules.take(), 0.0);
+    /// ```
+    pub fn take(&self) -> f64 {
+        loop {
+            if let Some(taken) = baseline::take(&self.taken, || self.total()) {
+                return taken;
+            }
+        }
+    }
+
+    /// Returns the total of all additions, including what was taken.
+    fn total(&self) -> f64 {
         let State::Claimed(block, source) = self.handle.state() else { return 0.0 };
-        let shared = block.shared_if_used().map_or(0.0, |word| update::float(word.load(Relaxed)));
-        shards(block, source).fold(shared, |sum, word| sum + update::float(word.load(Relaxed)))
+        let shared = block.shared_if_used().map_or(0.0, |word| float(word.load(Relaxed)));
+        shards(block, source).fold(shared, |sum, word| sum + float(word.load(Relaxed)))
     }
 
     /// Returns the number of additions that were lost because there was no memory.
@@ -131,6 +166,7 @@ impl FloatCounter {
     /// seconds.add(1.0);
     /// assert_eq!(seconds.unrecorded(), 0);
     /// ```
+    #[must_use]
     pub fn unrecorded(&self) -> u64 {
         match self.handle.state() {
             State::Inline(count) => count as u64,
@@ -165,6 +201,19 @@ impl Default for FloatCounter {
     }
 }
 
+/// A counter that starts with this value.
+///
+/// ```
+/// let restored = percid::FloatCounter::from(0.5);
+/// restored.add(1.0);
+/// assert_eq!(restored.sum(), 1.5);
+/// ```
+impl From<f64> for FloatCounter {
+    fn from(value: f64) -> FloatCounter {
+        FloatCounter { handle: Handle::new(), taken: AtomicI64::new(float_bits(-value)) }
+    }
+}
+
 impl fmt::Debug for FloatCounter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("FloatCounter").field(&self.sum()).finish()
@@ -184,13 +233,45 @@ mod tests {
 
     #[test]
     fn every_source_adds() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             let counter = FloatCounter::with_source(source).expect("an available source");
             (0..1000).for_each(|n| counter.add(f64::from(n) / 4.0));
             assert_eq!(counter.sum(), 124_875.0, "{source}");
             counter.add(-124_875.0);
             assert_eq!(counter.sum(), 0.0, "{source}");
+            counter.add(0.1);
+            counter.add(0.2);
+            assert_eq!((counter.take(), counter.sum(), counter.take()), (0.1 + 0.2, 0.0, 0.0));
+            counter.add(-3.5);
+            assert!((counter.take() + 3.5).abs() < 1e-15, "{source}: a difference of totals");
         }
+    }
+
+    #[test]
+    fn takes_and_additions_add_up() {
+        const TAKES: usize = if cfg!(miri) { 20 } else { 20_000 };
+        const ADDS: usize = if cfg!(miri) { 100 } else { 100_000 };
+        let counter = FloatCounter::new();
+        let taken = std::thread::scope(|scope| {
+            let takes = || (0..TAKES).map(|_| counter.take()).sum::<f64>();
+            let takers: Vec<_> = (0..2).map(|_| scope.spawn(takes)).collect();
+            for _ in 0..4 {
+                scope.spawn(|| (0..ADDS).for_each(|_| counter.add(0.25)));
+            }
+            takers.into_iter().map(|taker| taker.join().expect("no panic")).sum::<f64>()
+        });
+        assert_eq!(taken + counter.sum(), ADDS as f64);
+    }
+
+    #[test]
+    fn a_counter_starts_with_a_value() {
+        let counter = FloatCounter::from(0.1);
+        assert_eq!((counter.sum(), counter.handle.word()), (0.1, 0));
+        assert_eq!((counter.take(), counter.take()), (0.1, 0.0));
+        counter.add(2.0);
+        assert_eq!((counter.take(), counter.sum()), (2.0, 0.0));
+        assert_eq!(FloatCounter::from(0.0).sum().to_bits(), 0);
+        assert_eq!(FloatCounter::from(f64::INFINITY).sum(), f64::INFINITY);
     }
 
     #[test]
@@ -210,6 +291,10 @@ mod tests {
         let counter = FloatCounter::new();
         counter.add(f64::INFINITY);
         assert_eq!(counter.sum(), f64::INFINITY);
+        let other = FloatCounter::new();
+        other.add(f64::INFINITY);
+        assert_eq!(other.take(), f64::INFINITY);
+        assert!(other.sum().is_nan() && other.take().is_nan());
         counter.add(f64::NEG_INFINITY);
         assert!(counter.sum().is_nan());
     }

@@ -10,7 +10,7 @@ use crate::id::{Source, SourceError};
 const WORD: usize = 8;
 
 /// The arrangement of the buckets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Resolution {
     /// log2 of the number of buckets between two powers of two.
     precision: u32,
@@ -85,6 +85,7 @@ impl Resolution {
 /// * **A snapshot may miss** records that run at the same time. It contains every record that
 ///   *happens before* it. It does not show one instant: of two records that run at the same time as
 ///   the snapshot it may contain only the later one.
+/// * **Async**: no method returns a guard, so nothing is held across `.await`; a snapshot may be.
 /// * **Fork**: the child's histogram starts with the parent's counts, on memory of its own.
 /// * **Memory**: 8 bytes for the handle; address space for 3776 buckets (29.5 KiB) for every ID.
 ///   Only the pages that are touched use memory: values within a factor of 256 touch one or two. In
@@ -118,6 +119,7 @@ impl Histogram {
     /// static LATENCY: percid::Histogram = percid::Histogram::new();
     /// LATENCY.record(12);
     /// ```
+    #[must_use]
     pub const fn new() -> Histogram {
         Histogram { handle: Handle::new() }
     }
@@ -175,6 +177,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
     /// ```compile_fail,E0080
     /// static TOO_FINE: percid::Histogram<11, 64> = percid::Histogram::sized();
     /// ```
+    #[must_use]
     pub const fn sized() -> Self {
         const { _ = Self::RESOLUTION };
         Histogram { handle: Handle::new() }
@@ -221,6 +224,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
     /// let snapshot = latency.snapshot();
     /// assert_eq!((snapshot.count(), snapshot.quantile(0.5)), (3, Some(4)));
     /// ```
+    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.read(cell::sum)
     }
@@ -259,6 +263,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
     /// latency.record(1);
     /// assert_eq!(latency.unrecorded(), 0);
     /// ```
+    #[must_use]
     pub fn unrecorded(&self) -> u64 {
         match self.handle.state() {
             State::Inline(count) => count as u64,
@@ -355,7 +360,7 @@ fn rank(q: f64, count: u64) -> u64 {
 /// let snapshot = latency.snapshot();
 /// println!("p99 {:?} of {}", snapshot.quantile(0.99), snapshot.count());
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     resolution: Resolution,
     counts: Box<[u64]>,
@@ -369,7 +374,7 @@ pub struct Snapshot {
 /// let first = snapshot.buckets().next().expect("it is not empty");
 /// assert_eq!((first.low, first.high, first.count), (5, 5, 2));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Bucket {
     /// The smallest value in the bucket's range.
@@ -394,6 +399,7 @@ impl Snapshot {
     ///
     /// assert_eq!(Snapshot::new().count(), 0);
     /// ```
+    #[must_use]
     pub fn new() -> Snapshot {
         Snapshot::of(<Histogram>::RESOLUTION)
     }
@@ -408,6 +414,7 @@ impl Snapshot {
     /// let sizes: percid::Histogram = [1, 2, 3].into_iter().collect();
     /// assert_eq!(sizes.snapshot().count(), 3);
     /// ```
+    #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
@@ -425,6 +432,7 @@ impl Snapshot {
     /// let latency: percid::Histogram = (1..=100).collect();
     /// assert_eq!(latency.snapshot().quantile(0.9), Some(90));
     /// ```
+    #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let count = self.count();
         let rank = rank(q, count);
@@ -446,6 +454,7 @@ impl Snapshot {
     /// let snapshot = sizes.snapshot();
     /// assert_eq!([0, 2, 127, u64::MAX].map(|limit| snapshot.count_at_or_below(limit)), [0, 2, 3, 4]);
     /// ```
+    #[must_use]
     pub fn count_at_or_below(&self, limit: u64) -> u64 {
         let within = self.buckets().take_while(|bucket| bucket.high <= limit);
         within.fold(0, |sum, bucket| sum.wrapping_add(bucket.count))
@@ -457,6 +466,7 @@ impl Snapshot {
     /// let sizes: percid::Histogram = [7, 3, 9].into_iter().collect();
     /// assert_eq!(sizes.snapshot().min(), Some(3));
     /// ```
+    #[must_use]
     pub fn min(&self) -> Option<u64> {
         self.quantile(0.0)
     }
@@ -467,6 +477,7 @@ impl Snapshot {
     /// let sizes: percid::Histogram = [7, 3, 9].into_iter().collect();
     /// assert_eq!(sizes.snapshot().max(), Some(9));
     /// ```
+    #[must_use]
     pub fn max(&self) -> Option<u64> {
         self.quantile(1.0)
     }
@@ -477,6 +488,7 @@ impl Snapshot {
     /// let sizes: percid::Histogram = [2, 4].into_iter().collect();
     /// assert_eq!(sizes.snapshot().mean(), Some(3.0));
     /// ```
+    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         let sum: f64 = self.buckets().map(|it| it.middle() as f64 * it.count as f64).sum();
@@ -649,7 +661,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "a snapshot takes Miri some seconds")]
     fn every_source_records() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             let histogram = Histogram::with_source(source).expect("an available source");
             (0..10_000).for_each(|value| histogram.record(value));
             histogram.record_many(1 << 40, 90_000);

@@ -7,6 +7,7 @@ mod architectures;
 
 mod arena;
 mod backoff;
+mod baseline;
 mod buckets;
 #[cfg(all(
     feature = "capi",
@@ -27,6 +28,7 @@ mod contract;
 mod counter;
 mod critical;
 mod float_counter;
+mod float_word;
 mod handle;
 pub mod histogram;
 pub mod id;
@@ -41,6 +43,13 @@ mod membership;
     not(any(miri, percid_elsewhere))
 ))]
 mod membership_tests;
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(any(miri, percid_elsewhere))
+))]
+mod object_sizes;
 mod own_memory;
 pub mod per_id;
 pub mod pool;

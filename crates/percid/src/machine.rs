@@ -15,7 +15,7 @@ pub use crate::sys::registration::{Registration, RseqMode};
 /// let machine = percid::machine::read();
 /// println!("Linux {} on {}", machine.kernel_release, machine.arch);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Machine {
     /// The kernel's release, such as `6.18.44`; empty if it does not report one.
@@ -42,7 +42,7 @@ pub struct Machine {
 /// let rseq = percid::machine::read().rseq;
 /// println!("registered {}: {:?}", rseq.registration, rseq.fields);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Rseq {
     /// The way in which threads are registered.
@@ -70,7 +70,7 @@ pub struct Rseq {
 ///     println!("the kernel cannot fence critical sections");
 /// }
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Membarrier {
     /// The bit mask of commands the kernel reports; 0 if it has none.
@@ -92,7 +92,7 @@ pub struct Membarrier {
 ///     println!("CPU {} on node {:?}", cpu.number, cpu.node);
 /// }
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cpu {
     /// The kernel's number of the CPU.
@@ -116,6 +116,7 @@ pub struct Cpu {
 /// let machine = percid::machine::read();
 /// assert!(!machine.allowed.is_empty());
 /// ```
+#[must_use]
 pub fn read() -> Machine {
     let mut allowed = CpuSet::new();
     affinity::read_allowed(&mut allowed);

@@ -51,6 +51,7 @@ const FAST: usize = 8;
 /// * **Threads**: every method may be called by any number of threads at once.
 /// * **Signals**: `mark` is async-signal-safe and preserves `errno`. So does `drain` if its visitor
 ///   does.
+/// * **Async**: no method returns a guard, so nothing is held across `.await`.
 /// * **Fork**: the child's mask is a copy of the parent's, without the members that another thread
 ///   of the parent had taken out and not visited yet.
 /// * **Memory**: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
@@ -81,6 +82,7 @@ impl ActiveMask {
     /// static ACTIVE: percid::ActiveMask = percid::ActiveMask::new();
     /// assert!(!ACTIVE.is_marked(0));
     /// ```
+    #[must_use]
     pub const fn new() -> ActiveMask {
         ActiveMask { fast: [const { AtomicU64::new(0) }; FAST], slow: IdSet::new() }
     }
@@ -111,6 +113,7 @@ impl ActiveMask {
     /// let active: percid::ActiveMask = [1, 5].into_iter().collect();
     /// assert!(active.is_marked(5) && !active.is_marked(2));
     /// ```
+    #[must_use]
     pub fn is_marked(&self, id: u32) -> bool {
         let word = self.fast.get(id as usize / 64);
         word.is_some_and(|word| word.load(Relaxed) & bit(id) != 0) || self.slow.contains(id)
@@ -176,6 +179,7 @@ fn bit(id: u32) -> u64 {
 /// stay.
 #[doc(hidden)]
 #[derive(Debug)]
+#[must_use]
 pub struct Drain<'m> {
     mask: &'m ActiveMask,
     /// The members that were taken and not returned yet.

@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_arena_and_the_table_are_percids() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             Counter::with_source(source).expect("available").add(1);
         }
         let arena: Vec<_> = arena::reserved().collect();

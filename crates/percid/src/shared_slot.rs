@@ -24,21 +24,22 @@ pub(crate) fn sum(word: Option<&AtomicI64>, of_ids: impl FnOnce() -> i64) -> i64
     shared.wrapping_add(of_ids())
 }
 
-/// Takes the total of a shared word and the words of the IDs. It does not write to the words of the
-/// IDs, which only their CPUs may do. Instead it lowers the shared word by the total, in one
-/// exchange, so that the new total is what was added since. Returns `None` if the shared word was
-/// changed during the call: then try again.
+/// Takes the total of a shared word and the words of the IDs, and leaves `n`. It does not write to
+/// the words of the IDs, which only their CPUs may do. Instead it lowers the shared word by the
+/// total less `n`, in one exchange, so that the new total is `n` and what was added since. Returns
+/// `None` if the shared word was changed during the call: then try again.
 ///
-/// The total falls by exactly the amount that is taken, whichever thread took or added in between.
-/// That holds even if the shared word had another value in the meantime and returned to this one.
-/// So all amounts ever taken, plus the last total, are the sum of all additions.
+/// The total falls by exactly the amount that is taken less `n`, whichever thread took or added in
+/// between. That holds even if the shared word had another value in the meantime and returned to
+/// this one. So all amounts ever taken, plus the last total, are the sum of all additions and of
+/// everything that was left.
 ///
 /// `of_ids` returns the sum of the IDs' words; it is called after the shared word was read.
-pub(crate) fn take(word: &AtomicI64, of_ids: impl FnOnce() -> i64) -> Option<i64> {
+pub(crate) fn swap(word: &AtomicI64, n: i64, of_ids: impl FnOnce() -> i64) -> Option<i64> {
     // Acquire: this thread sees at least what an earlier take saw of the IDs.
     let before = word.load(Acquire);
     let total = before.wrapping_add(of_ids());
-    let lowered = before.wrapping_sub(total);
+    let lowered = before.wrapping_sub(total).wrapping_add(n);
     // Release: pairs with the acquire loads above. Nothing is read afterwards.
     word.compare_exchange(before, lowered, Release, Relaxed).ok().map(|_| total)
 }

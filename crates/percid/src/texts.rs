@@ -9,7 +9,7 @@ use crate::pool::{PutError, RawPool};
 use crate::ring::AppendError;
 use crate::{
     ActiveMask, Buckets, Counter, FloatCounter, Histogram, Local, Overflow, PerId, Pool, Ring,
-    Source, Stack,
+    Source, SourceSelection, Stack,
 };
 
 /// Compares each value's text, whole or from its start to its end around an ellipsis.
@@ -69,6 +69,14 @@ fn reasons_and_errors() {
         ),
         (&SelectionReason::Selecting, "the source is being chosen at this moment"),
         (&SelectionReason::ProbeInconclusive, "it could not be determined in time…tries again"),
+        (
+            &SourceSelection { source: Source::Atomic, reason: SelectionReason::Requested },
+            "atomic, because PERCID_SOURCE asks for it",
+        ),
+        (
+            &format!("{:>12}|{}", Overflow::DropNewest, Overflow::OverwriteOldest),
+            " drop-newest|overwrite-oldest",
+        ),
         (&AppendError::TooLong, "the record is longer than the ring takes"),
         (&AppendError::Full, "the ring is full"),
         (&AppendError::Busy, "the thread has no ID, and the shared shard is in use"),

@@ -2,6 +2,8 @@
 //! without a section: first use, no ID, an aborted section.
 
 use crate::arena::Block;
+pub(crate) use crate::float_word::float;
+use crate::float_word::float_bits;
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::{self, Source};
 use crate::retry::retry;
@@ -79,15 +81,6 @@ pub(crate) fn add_float(word: &AtomicI64, n: f64) {
     let add = |bits: i64| Some(float_bits(float(bits) + n));
     // This cannot fail: `add` always returns a new value.
     let _ = word.fetch_update(Release, Relaxed, add);
-}
-
-/// Returns the float whose bits a word holds.
-pub(crate) fn float(bits: i64) -> f64 {
-    f64::from_bits(bits as u64)
-}
-
-fn float_bits(value: f64) -> i64 {
-    value.to_bits() as i64
 }
 
 #[cfg(test)]

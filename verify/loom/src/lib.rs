@@ -12,6 +12,8 @@
 
 #![cfg(test)]
 
+#[path = "../../../crates/percid/src/baseline.rs"]
+mod baseline;
 #[path = "../../../crates/percid/src/pool/current.rs"]
 mod current;
 #[path = "../../../crates/percid/src/pool/cut.rs"]
@@ -21,6 +23,8 @@ mod cut;
 mod entry;
 #[path = "../../../crates/percid-numa/src/publish/exchange.rs"]
 mod exchange;
+#[path = "../../../crates/percid/src/float_word.rs"]
+mod float_word;
 #[path = "../../../crates/percid/src/arena/free_list.rs"]
 mod free_list;
 #[path = "../../../crates/percid/src/arena/frontier.rs"]
@@ -73,6 +77,7 @@ mod visit_lock;
 #[path = "../../../crates/percid-numa/src/access/wishes.rs"]
 mod wishes;
 
+mod baseline_tests;
 mod current_tests;
 mod cut_tests;
 mod entry_tests;

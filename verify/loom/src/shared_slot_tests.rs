@@ -20,8 +20,12 @@ impl Words {
     }
 
     fn take(&self) -> i64 {
+        self.swap(0)
+    }
+
+    fn swap(&self, n: i64) -> i64 {
         loop {
-            if let Some(taken) = shared_slot::take(&self.shared, || self.total_of_ids()) {
+            if let Some(taken) = shared_slot::swap(&self.shared, n, || self.total_of_ids()) {
                 assert!(taken >= 0, "what was taken before was taken again: {taken}");
                 return taken;
             }
@@ -54,6 +58,23 @@ fn takes_and_additions_add_up() {
         });
         words.add_as(1, 100);
         let taken = words.take();
+        let taken = taken + other.join().unwrap();
+        assert_eq!(taken + words.total(), 111);
+    });
+}
+
+#[test]
+fn swaps_and_additions_add_up() {
+    explore::all("shared_slot, 2 that swap, additions with and without an ID", || {
+        let words = Arc::new(Words::default());
+        let theirs = Arc::clone(&words);
+        let other = thread::spawn(move || {
+            theirs.add_as(0, 1);
+            shared_slot::add(&theirs.shared, 10);
+            theirs.swap(1000) - 1000
+        });
+        words.add_as(1, 100);
+        let taken = words.swap(5000) - 5000;
         let taken = taken + other.join().unwrap();
         assert_eq!(taken + words.total(), 111);
     });

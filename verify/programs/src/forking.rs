@@ -29,7 +29,7 @@ impl Structures {
             counter: Counter::with_source(source)?,
             histogram: Histogram::with_source(source)?,
             stack: Stack::with_source(source, 32)?,
-            local: Local::with_source(source, || 0)?,
+            local: <Local<_>>::with_source(source, || 0)?,
             ring: Ring::with_source(source, 4096, Overflow::OverwriteOldest)?,
         })
     }

@@ -53,8 +53,8 @@ pub(super) fn run(
 ) -> Result<StressReport, Failure> {
     let chosen = percid::init().source;
     let mut subjects: Vec<Subject> = Source::ALL
-        .into_iter()
-        .filter_map(|source| Some(Subject::new(source, Counter::with_source(source).ok()?)))
+        .iter()
+        .filter_map(|&source| Some(Subject::new(source, Counter::with_source(source).ok()?)))
         .collect();
     let deadline = Deadline::new(length, subjects.len());
     let progress = Progress::new("increments under stress", length);

@@ -73,6 +73,7 @@ impl Buckets {
     /// static SIZES: percid::Buckets = percid::Buckets::new(12);
     /// SIZES.record(3, 1500.0);
     /// ```
+    #[must_use]
     pub const fn new(count: usize) -> Buckets {
         Buckets::try_new(count).expect("there are 1 to 2048 buckets")
     }
@@ -83,6 +84,7 @@ impl Buckets {
     /// ```
     /// assert!(percid::Buckets::try_new(0).is_none());
     /// ```
+    #[must_use]
     pub const fn try_new(count: usize) -> Option<Buckets> {
         if count == 0 || count > Buckets::MAX {
             return None;

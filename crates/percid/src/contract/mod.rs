@@ -24,7 +24,7 @@ type Cell<T> = Result<T, &'static str>;
 type Visit<R> = fn(&R, &mut dyn FnMut());
 
 /// A row of the table. A *put* is one use by the calling thread that leaves something behind.
-trait Contract: Sized + Sync + 'static {
+trait Contract: Sized + Send + Sync + 'static {
     fn with(source: Source) -> Result<Self, SourceError>;
 
     /// Creates a structure like the one in a `static`.
@@ -77,7 +77,7 @@ enum Fences {
 
 /// Returns the sources of this machine.
 fn sources() -> impl Iterator<Item = Source> {
-    Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+    Source::ALL.iter().copied().filter(|source| source.prepare().is_ok())
 }
 
 /// A column.

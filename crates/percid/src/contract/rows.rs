@@ -92,6 +92,7 @@ impl Contract for Counter {
 
     fn live(&self) {
         (0..3).for_each(|n| self.add(n));
+        self.swap(7);
         self.take();
     }
 }
@@ -119,19 +120,20 @@ impl Contract for FloatCounter {
     }
 
     fn count(&self) -> u64 {
-        self.sum() as u64
+        self.take() as u64
     }
 
     fn told(&self) -> Cell<u64> {
         Ok(self.unrecorded())
     }
 
-    fn kept_by_count(counted: u64) -> u64 {
-        counted
+    fn kept_by_count(_: u64) -> u64 {
+        0
     }
 
     fn live(&self) {
         self.add(0.5);
+        self.take();
         self.add(-2.0);
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const ENOUGH: u64 = 2;
 ///     println!("{} aborted, {} ignored", fences.aborted, fences.ignored);
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[non_exhaustive]
 pub struct ProbeCounts {
     /// The section was aborted, as it must be.
@@ -34,7 +34,7 @@ pub struct ProbeCounts {
 ///     Err(why) => println!("not probed: {why}"),
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[non_exhaustive]
 pub struct ProbeReport {
     /// Fences of all CPUs.
@@ -59,6 +59,7 @@ impl ProbeReport {
     ///     assert!(!(probe.detected_ignored() && probe.confirms_aborts()));
     /// }
     /// ```
+    #[must_use]
     pub fn detected_ignored(&self) -> bool {
         self.all().iter().any(|kind| kind.ignored > 0)
     }
@@ -72,6 +73,7 @@ impl ProbeReport {
     ///     println!("this kernel aborts critical sections when it must");
     /// }
     /// ```
+    #[must_use]
     pub fn confirms_aborts(&self) -> bool {
         !self.detected_ignored() && self.all().iter().all(|kind| kind.aborted >= ENOUGH)
     }

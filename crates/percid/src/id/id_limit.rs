@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 ///
 /// set_id_limit(IdLimit::AtMost(16));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[non_exhaustive]
 pub enum IdLimit {
     /// The number of CPUs visited within 100 ms, if that is more than `min(allowed CPUs, threads)`.

@@ -105,6 +105,7 @@ pub fn compact_ids() -> u32 {
 ///     println!("{} IDs stolen meanwhile", now - before);
 /// }
 /// ```
+#[must_use]
 pub fn table_stats() -> Option<TableStats> {
     preserving_errno(table::table_stats)
 }
@@ -124,7 +125,7 @@ mod tests {
     fn the_selection_is_made_once() {
         let selected = init();
         assert_eq!((selected, Some(selected)), (init(), selection::get()));
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             assert!(source.ensure_id(), "{source}");
         }
     }

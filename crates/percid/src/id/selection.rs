@@ -14,15 +14,22 @@ use crate::sys::{environment, holder, stderr};
 ///
 /// ```
 /// let selection = percid::init();
+/// println!("{selection}"); // such as "table, because the kernel can fence ..."
 /// println!("{}, because {}", selection.source, selection.reason);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SourceSelection {
     /// The source.
     pub source: Source,
     /// The reason for this source.
     pub reason: SelectionReason,
+}
+
+impl fmt::Display for SourceSelection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, because {}", self.source, self.reason)
+    }
 }
 
 /// The reason for a source.
@@ -34,7 +41,7 @@ pub struct SourceSelection {
 ///     eprintln!("every update is one atomic instruction here: {why}");
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SelectionReason {
     /// `PERCID_SOURCE` requested it.

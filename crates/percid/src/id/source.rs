@@ -23,6 +23,7 @@ static PREPARED: [Prepared; 3] = [const { Prepared { done: AtomicU32::new(0) } }
 /// # Ok::<(), percid::id::UnknownSource>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Source {
     /// The kernel's own IDs: `mm_cid` of the rseq area (Linux 6.3 and later). percid never chooses
     /// this source by itself.
@@ -48,7 +49,7 @@ impl Source {
     ///     println!("{source}");
     /// }
     /// ```
-    pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
+    pub const ALL: &'static [Source] = &[Source::Kernel, Source::Table, Source::Atomic];
 
     /// Prepares the process to use this source, and so checks whether it can. After a success,
     /// further calls cost one load.
@@ -104,6 +105,7 @@ impl Source {
     /// let source = percid::init().source;
     /// println!("about here: {:?}", source.current_id());
     /// ```
+    #[must_use]
     pub fn current_id(self) -> Option<u32> {
         preserving_errno(|| {
             self.prepare().ok()?;
@@ -135,6 +137,7 @@ impl Source {
     /// println!("{} IDs so far", percid::init().source.id_count());
     /// ```
     #[inline]
+    #[must_use]
     pub fn id_count(self) -> u32 {
         match self {
             Source::Kernel => kernel::id_count(),
@@ -190,7 +193,7 @@ impl fmt::Display for Source {
 /// let unknown = "percpu".parse::<percid::Source>().unwrap_err();
 /// assert_eq!(unknown.to_string(), "no such source: expected kernel, table or atomic");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct UnknownSource;
 
@@ -206,7 +209,7 @@ impl FromStr for Source {
     type Err = UnknownSource;
 
     fn from_str(name: &str) -> Result<Source, UnknownSource> {
-        Source::ALL.into_iter().find(|source| source.name() == name).ok_or(UnknownSource)
+        Source::ALL.iter().copied().find(|source| source.name() == name).ok_or(UnknownSource)
     }
 }
 

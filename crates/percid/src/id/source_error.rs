@@ -15,7 +15,7 @@ use crate::sys::registration::Registration;
 ///     println!("the kernel is older than Linux 6.3");
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SourceError {
     /// No registered rseq area.

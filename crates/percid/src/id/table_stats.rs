@@ -12,7 +12,7 @@
 ///     println!("{} IDs given, {} of them stolen", activity.assigned, activity.stolen);
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[non_exhaustive]
 #[repr(C)]
 pub struct TableStats {

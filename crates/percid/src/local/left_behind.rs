@@ -110,7 +110,7 @@ pub(super) mod tests {
     /// Runs `check` while another thread is in a closure, and holds the value 1 of the values whose
     /// sum is 111.
     fn beside_a_closure(source: Source, check: impl FnOnce(&Local<u64>)) {
-        let local = Local::with_source(source, || 0).expect("an available source");
+        let local = <Local<_>>::with_source(source, || 0).expect("an available source");
         let (inside, left) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -133,7 +133,7 @@ pub(super) mod tests {
     }
 
     fn sources() -> impl Iterator<Item = Source> {
-        Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+        Source::ALL.iter().copied().filter(|source| source.prepare().is_ok())
     }
 
     #[test]
@@ -180,7 +180,7 @@ pub(super) mod tests {
     /// The closure takes longer than a visitor waits for a thread of the parent.
     #[test]
     fn without_a_fork_a_visit_waits_as_long_as_it_takes() {
-        let local = Local::with_source(Source::Atomic, || 0).expect("an available source");
+        let local = <Local<_>>::with_source(Source::Atomic, || 0).expect("an available source");
         let inside = Barrier::new(2);
         thread::scope(|scope| {
             scope.spawn(|| {

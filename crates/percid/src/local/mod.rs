@@ -96,6 +96,8 @@ use shard::{Extra, LocalGuard, Shard, ShardGuard, drop_value, shard_at};
 /// * **Panics**: a closure that panics leaves the value as it is then; nothing is poisoned.
 /// * **Signals**: `with` is async-signal-safe if the closure and `make` are. A handler that
 ///   interrupts a closure gets another value. The other methods are not async-signal-safe.
+/// * **Async**: a closure cannot contain `.await`, so no value is held across one. A future that is
+///   made in the closure does not keep the value.
 /// * **Fork**: the child has a copy of every value. The values that other threads of the parent
 ///   were using are lost in the child: `with` uses others. The child's first `for_each` or `drain`
 ///   skips each of them, after waiting for it for about a second if the child has several threads.
@@ -169,6 +171,7 @@ impl<T, F: Fn() -> T> Local<T, F> {
     /// let batches = Local::new(move || Vec::<u64>::with_capacity(capacity));
     /// assert!(batches.with(|batch| batch.capacity()) >= capacity);
     /// ```
+    #[must_use]
     pub const fn new(make: F) -> Local<T, F> {
         const { Self::ALIGNED };
         Local {
@@ -181,11 +184,9 @@ impl<T, F: Fn() -> T> Local<T, F> {
             values: PhantomData,
         }
     }
-}
 
-impl<T> Local<T> {
     /// Creates an object like [`new`](Local::new) that uses `source`, whatever the process has
-    /// chosen. Here `make` captures nothing, so that the result is a `Local<T>`.
+    /// chosen.
     ///
     /// ```
     /// use percid::{Local, Source};
@@ -198,7 +199,7 @@ impl<T> Local<T> {
     /// # Errors
     ///
     /// The reason why the source cannot be used, or not with the fence that visits need.
-    pub fn with_source(source: Source, make: fn() -> T) -> Result<Local<T>, SourceError> {
+    pub fn with_source(source: Source, make: F) -> Result<Local<T, F>, SourceError> {
         let mut local = Local::new(make);
         local.handle = Handle::with_source(source, Needs::Fence, Self::BYTES)?;
         Ok(local)
@@ -249,6 +250,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     /// let totals = percid::Local::new(|| 0u64);
     /// assert_eq!(totals.try_with(|total| std::mem::replace(total, 4)), Some(0));
     /// ```
+    #[must_use = "without memory the closure is not called"]
     #[inline(always)]
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut held = match self.take_ready() {
@@ -306,6 +308,13 @@ impl<T, F> Drop for Local<T, F> {
         self.members.clear();
         // SAFETY: `&mut self` proves that no operation on this object is running or will run.
         unsafe { self.handle.release(Self::BYTES) };
+    }
+}
+
+/// An object whose values are made by `T::default`.
+impl<T: Default> Default for Local<T> {
+    fn default() -> Self {
+        Local::new(T::default)
     }
 }
 

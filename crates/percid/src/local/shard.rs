@@ -86,6 +86,7 @@ impl<T> Drop for ShardGuard<'_, T> {
 /// announced to race detectors. (They see the atomics of a program that is compiled for them.)
 #[doc(hidden)]
 #[derive(Debug)]
+#[must_use]
 pub struct LocalGuard<'l, T>(pub(super) ShardGuard<'l, T>);
 
 impl<T> LocalGuard<'_, T> {

@@ -9,14 +9,23 @@ use super::*;
 use crate::sys::steps::{self, Fence, Step};
 
 fn sources() -> impl Iterator<Item = Source> {
-    Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+    Source::ALL.iter().copied().filter(|source| source.prepare().is_ok())
+}
+
+#[test]
+fn default_values_are_those_of_their_type() {
+    static LISTS: Local<Vec<u8>> = Local::new(Vec::new);
+    let lists = Local::<Vec<u8>>::default();
+    for local in [&LISTS, &lists] {
+        assert_eq!(local.with(|list| list.len()), 0);
+    }
 }
 
 #[test]
 fn no_two_closures_have_one_value() {
     const CLOSURES: u64 = if cfg!(miri) { 100 } else { 100_000 };
     for source in sources() {
-        let local = Local::with_source(source, || 0u64).expect("an available source");
+        let local = <Local<_>>::with_source(source, || 0u64).expect("an available source");
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..CLOSURES).for_each(|_| local.with(|value| *value += 1)));
@@ -31,7 +40,7 @@ fn no_two_closures_have_one_value() {
 #[test]
 fn a_closure_inside_a_closure_has_another_value() {
     for source in sources() {
-        let local = Local::with_source(source, || 0).expect("an available source");
+        let local = <Local<_>>::with_source(source, || 0).expect("an available source");
         local.with(|outer| {
             *outer += 1;
             local.with(|inner| {
@@ -122,7 +131,7 @@ fn a_value_that_cannot_be_made_leaves_nothing_behind() {
 #[test]
 fn a_thread_that_would_wait_for_itself_panics() {
     for source in sources() {
-        let local = Local::with_source(source, || 0).expect("an available source");
+        let local = <Local<_>>::with_source(source, || 0).expect("an available source");
         let inside = || local.with(|_| local.for_each(|_| ()));
         assert!(catch_unwind(AssertUnwindSafe(inside)).is_err(), "{source}");
         let nested = || local.for_each(|_| local.drain(drop));
@@ -156,7 +165,7 @@ fn keep<'l>(local: &'l Local<i32>, kept: &mut Vec<LocalGuard<'l, i32>>) {
 #[cfg(all(unix, not(any(miri, percid_plain))))]
 fn a_visit_does_not_wait_for_what_its_own_thread_has_kept() {
     for source in sources() {
-        let local = Local::with_source(source, || 0).expect("an available source");
+        let local = <Local<_>>::with_source(source, || 0).expect("an available source");
         make_one(&local);
         left_behind::tests::in_child(|| {
             let mut kept = Vec::new();
@@ -273,7 +282,7 @@ fn until_waiting(waits: &AtomicUsize) {
 #[test]
 fn a_holder_is_waited_for() {
     for source in sources() {
-        let local = Local::with_source(source, || 0u64).expect("an available source");
+        let local = <Local<_>>::with_source(source, || 0u64).expect("an available source");
         let (inside, both) = (std::sync::Barrier::new(2), AtomicUsize::new(0));
         let waits = waits_seen();
         std::thread::scope(|scope| {
@@ -308,7 +317,7 @@ fn a_holder_is_waited_for() {
 fn a_value_in_use_at_a_fork_is_not_dropped() {
     static KEPT: std::sync::LazyLock<Arc<()>> = std::sync::LazyLock::new(Default::default);
     for source in sources() {
-        let local = Local::with_source(source, || Arc::clone(&KEPT)).expect("available");
+        let local = <Local<_>>::with_source(source, || Arc::clone(&KEPT)).expect("available");
         make_one(&local);
         let State::Claimed(block, Some(_)) = local.handle.state() else { panic!("{source}") };
         let in_use = (0..source.id_count()).filter(|&id| {

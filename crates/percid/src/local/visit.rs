@@ -126,6 +126,7 @@ impl HeldByCaller {
 /// stay.
 #[doc(hidden)]
 #[derive(Debug)]
+#[must_use]
 pub struct Visit<'l, T, F = fn() -> T> {
     local: &'l Local<T, F>,
     // In the order in which they are dropped.

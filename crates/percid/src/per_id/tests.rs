@@ -19,7 +19,7 @@ use crate::sys::steps::{self, Fence, Step};
 use crate::sys::thread;
 
 fn sources() -> impl Iterator<Item = Source> {
-    Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+    Source::ALL.iter().copied().filter(|source| source.prepare().is_ok())
 }
 
 /// Number of operations of a thread.

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn values_have_their_alignment_and_bounds() {
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+        for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
             for align in [1, 8, 16, 32, 64] {
                 let object = UntypedPerId::with_source(source, form(40, align)).expect("memory");
                 let last = object.form().word(32).expect("inside");

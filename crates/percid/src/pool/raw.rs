@@ -45,6 +45,7 @@ const MAX_SIZE: usize = if usize::BITS < 64 { 1 << 26 } else { 1 << 40 };
 ///   The check does not detect two threads that put one object at exactly the same time, nor an
 ///   object that was lent again in between.
 /// * **Signals**: `get` and `put` are async-signal-safe; memory comes from the kernel.
+/// * **Async**: an object may be held across `.await`, and put back by another thread.
 /// * **Memory**: slabs of 64 KiB, or of a multiple that is large enough for eight objects; only
 ///   touched pages use memory. Their address space is never unmapped, not even when the pool is
 ///   dropped; their memory is returned. Objects that are lent at that time become invalid.
@@ -109,6 +110,7 @@ impl RawPool {
     ///
     /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40; on
     /// 32 bits, if the capacity is above 131 071 or the size above 2^26.
+    #[must_use]
     pub const fn new(object: Layout, capacity: u32) -> RawPool {
         RawPool::over(object, Stack::new(capacity))
     }
@@ -133,6 +135,7 @@ impl RawPool {
     /// # Panics
     ///
     /// The same as for [`new`](RawPool::new).
+    #[must_use]
     pub const fn bounded(object: Layout, capacity: u32, shared: usize) -> RawPool {
         RawPool::over(object, Stack::bounded(capacity, shared))
     }
@@ -186,6 +189,7 @@ impl RawPool {
     ///
     /// assert_eq!(RawPool::new(Layout::new::<u64>(), 64).layout().size(), 8);
     /// ```
+    #[must_use]
     pub fn layout(&self) -> Layout {
         // SAFETY: size and alignment were taken from a layout; those from C are checked before such
         // a pool is used.
@@ -203,6 +207,7 @@ impl RawPool {
     /// // SAFETY: a new object is zeroed, and this thread's.
     /// assert_eq!(unsafe { object.read() }, 0);
     /// ```
+    #[must_use = "memory that is not returned stays lent"]
     #[inline]
     pub fn get(&self) -> Option<NonNull<u8>> {
         let object = match self.idle.pop() {

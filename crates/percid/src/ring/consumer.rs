@@ -24,6 +24,7 @@ impl Ring {
     /// drop(consumer);
     /// assert!(ring.consumer().is_some());
     /// ```
+    #[must_use]
     pub fn consumer(&self) -> Option<Consumer<'_>> {
         let turn = self.consumption.turn.take()?;
         Some(Consumer { ring: self, record: Vec::new(), _turn: turn })
@@ -41,6 +42,7 @@ impl Ring {
 /// assert_eq!(consumer.poll(|_| ()), 1);
 /// # Ok::<(), percid::ring::AppendError>(())
 /// ```
+#[must_use = "the ring has no consumer again at once"]
 pub struct Consumer<'r> {
     ring: &'r Ring,
     /// The record that is being delivered.
@@ -65,7 +67,7 @@ impl fmt::Debug for Consumer<'_> {
 /// consumer.poll(|event| assert_eq!((event.number, event.bytes), (0, &b"record"[..])));
 /// # Ok::<(), percid::ring::AppendError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Event<'e> {
     /// The ID of the ring that contained it; `None` if it was appended without one.

@@ -24,11 +24,26 @@ use crate::id::{Source, SourceError};
 /// ```
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Overflow {
     /// The new record is lost.
     DropNewest = 1,
     /// The oldest records are lost: an eighth of the ring at a time.
     OverwriteOldest = 2,
+}
+
+/// The name in lower case.
+///
+/// ```
+/// assert_eq!(percid::Overflow::DropNewest.to_string(), "drop-newest");
+/// ```
+impl fmt::Display for Overflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Overflow::DropNewest => "drop-newest",
+            Overflow::OverwriteOldest => "overwrite-oldest",
+        })
+    }
 }
 
 /// A ring of byte records for every CPU, with one consumer.
@@ -49,6 +64,24 @@ pub enum Overflow {
 /// # Ok::<(), percid::ring::AppendError>(())
 /// ```
 ///
+/// # Size
+///
+/// The size is that of each ID's ring: the ring of a busy CPU may be full while others are empty.
+/// So choose it for the busiest CPU, by the records that it appends between two polls. A record
+/// takes its length, rounded up to a multiple of 8, and 8 bytes; another 8 bytes stay free. Polls
+/// may be late: leave room for that. With [`Overflow::OverwriteOldest`] the last seven eighths
+/// are kept.
+///
+/// ```
+/// use percid::{Overflow, Ring};
+///
+/// // At most 50,000 records of 40 bytes a second on one CPU, a poll every 100 ms, twice the room.
+/// let records = 50_000 / 10 * 2;
+/// let bytes: usize = records * (40 + 8) + 8;
+/// let ring = Ring::new(bytes.next_power_of_two(), Overflow::DropNewest);
+/// assert!((0..records).all(|_| ring.append(&[0; 40]).is_ok()));
+/// ```
+///
 /// # Contract
 ///
 /// * **Threads**: any number of threads may append at once. There is one
@@ -62,6 +95,8 @@ pub enum Overflow {
 ///   append *happens before* it, and ends even if writers are faster than it.
 /// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts
 ///   it, does not wait, and preserves `errno`.
+/// * **Async**: an append holds nothing. The consumer may be held across `.await`, and its task may
+///   move to another thread; no other consumer can be made until it is dropped.
 /// * **Fork**: the child has a copy of the records that were not consumed yet, and may make a
 ///   consumer even if the parent had one. If the child continues with the parent's consumer, it
 ///   must not make another. A shard without sections in which another thread of the parent was
@@ -135,6 +170,7 @@ impl Ring {
     ///
     /// If the size is not a power of two, below [`MIN_BYTES`](Ring::MIN_BYTES) or above
     /// [`MAX_BYTES`](Ring::MAX_BYTES) (8 MiB; 512 KiB on 32 bits).
+    #[must_use]
     pub const fn new(bytes: usize, overflow: Overflow) -> Ring {
         assert!(
             bytes.is_power_of_two() && bytes >= Ring::MIN_BYTES && bytes <= Ring::MAX_BYTES,
@@ -187,6 +223,7 @@ impl Ring {
     ///
     /// assert_eq!(Ring::new(1024, Overflow::DropNewest).max_record_len(), 240);
     /// ```
+    #[must_use]
     pub const fn max_record_len(&self) -> usize {
         layout::max_record_len(self.capacity) as usize
     }
@@ -228,6 +265,7 @@ impl Ring {
     /// let kept = (0..100).filter(|_| ring.append(b"record").is_ok()).count();
     /// assert_eq!(kept as u64 + ring.lost(), 100);
     /// ```
+    #[must_use]
     pub fn lost(&self) -> u64 {
         self.dropped.sum() as u64 + self.consumption.overwritten.load(Relaxed)
     }

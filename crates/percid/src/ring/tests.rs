@@ -10,7 +10,7 @@ use crate::handle::State;
 use crate::id::Source;
 
 fn rings(bytes: usize, overflow: Overflow) -> impl Iterator<Item = (Source, Ring)> {
-    let sources = Source::ALL.into_iter().filter(|source| source.prepare().is_ok());
+    let sources = Source::ALL.iter().copied().filter(|source| source.prepare().is_ok());
     sources.map(move |source| {
         (source, Ring::with_source(source, bytes, overflow).expect("an available source"))
     })

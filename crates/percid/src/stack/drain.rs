@@ -53,6 +53,7 @@ impl<T: Send> Stack<T> {
 /// A drain, item by item. If it is dropped before its end, the items that it has not returned stay.
 #[doc(hidden)]
 #[derive(Debug)]
+#[must_use]
 pub struct Drain<'s, T> {
     stack: &'s Stack<T>,
     /// The parts of IDs; `None` if no item is left in them.

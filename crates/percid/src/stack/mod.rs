@@ -85,6 +85,8 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 /// * **Signals**: [`push`](Stack::push) and [`pop`](Stack::pop) are async-signal-safe, also in a
 ///   handler that interrupts one of them, and preserve `errno`; neither waits.
 ///   [`drain`](Stack::drain) waits for other drains: do not call it in a handler.
+/// * **Async**: no method returns a guard, so nothing is held across `.await`. A popped item belongs
+///   to its task.
 /// * **Fork**: the child has a copy of everything except the items that other threads of the parent
 ///   were moving at the time. If items own something outside the process's memory, the caller must
 ///   take care of it.
@@ -145,6 +147,7 @@ impl<T> Stack<T> {
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
+    #[must_use]
     pub const fn new(capacity: u32) -> Stack<T> {
         Stack::bounded(capacity, usize::MAX)
     }
@@ -164,6 +167,7 @@ impl<T> Stack<T> {
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
+    #[must_use]
     pub const fn bounded(capacity: u32, shared: usize) -> Stack<T> {
         const { Self::ITEM_FITS };
         assert!(
@@ -210,6 +214,7 @@ impl<T> Stack<T> {
     /// ```
     /// assert_eq!(percid::Stack::<u32>::new(64).capacity(), 64);
     /// ```
+    #[must_use]
     pub const fn capacity(&self) -> u32 {
         self.capacity as u32
     }

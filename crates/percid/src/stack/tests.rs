@@ -10,7 +10,7 @@ use crate::seizure::SEIZED;
 use crate::sys::steps::{self, Step};
 
 fn with_every_source(capacity: u32, test: impl Fn(Stack<u64>, Source)) {
-    for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+    for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
         test(Stack::with_source(source, capacity).expect("an available source"), source);
     }
 }
@@ -152,7 +152,7 @@ fn push_to_parts(stack: &Stack<u64>, items: std::ops::Range<u64>) {
 
 #[test]
 fn a_shard_is_a_member_before_it_is_active_and_until_it_is_not() {
-    for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+    for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
         let stack = watched(8, source);
         let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
         let note = std::rc::Rc::clone(&seen);
@@ -217,7 +217,7 @@ fn what_another_thread_owned_at_a_fork_is_left_alone() {
             DROPPED.fetch_add(1, Relaxed);
         }
     }
-    for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+    for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
         let stack = Stack::with_source(source, 8).expect("an available source");
         (0..5).for_each(|_| assert!(stack.push(Item).is_ok()));
         let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };

@@ -14,7 +14,7 @@ const WORDS: usize = MAX_CPUS / 64;
 /// let cpus: CpuSet = [0, 1, 2, 8].into_iter().collect();
 /// assert_eq!(cpus.to_string(), "0-2,8");
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CpuSet {
     words: [u64; WORDS],
 }
@@ -27,6 +27,7 @@ impl CpuSet {
     ///
     /// assert!(CpuSet::new().is_empty());
     /// ```
+    #[must_use]
     pub const fn new() -> CpuSet {
         CpuSet { words: [0; WORDS] }
     }
@@ -38,6 +39,7 @@ impl CpuSet {
     ///
     /// assert_eq!(CpuSet::from_iter([3, 5, 5]).len(), 2);
     /// ```
+    #[must_use]
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -49,6 +51,7 @@ impl CpuSet {
     ///
     /// assert!(!CpuSet::from_iter([3]).is_empty());
     /// ```
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
@@ -61,6 +64,7 @@ impl CpuSet {
     /// let cpus = CpuSet::from_iter([3]);
     /// assert!(cpus.contains(3) && !cpus.contains(4));
     /// ```
+    #[must_use]
     pub fn contains(&self, cpu: u32) -> bool {
         self.words.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
@@ -83,6 +87,7 @@ impl CpuSet {
     ///
     /// assert_eq!(CpuSet::from_iter([3, 700]).last(), Some(700));
     /// ```
+    #[must_use]
     pub fn last(&self) -> Option<u32> {
         let word = self.words.iter().rposition(|&word| word != 0)?;
         Some(word as u32 * 64 + 63 - self.words[word].leading_zeros())

@@ -14,7 +14,7 @@ use super::thread;
 ///     println!("the kernel refuses rseq: errno {errno}");
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Registration {
     /// The C library registers every thread when it starts.
@@ -65,7 +65,7 @@ impl fmt::Display for Registration {
 ///     println!("the kernel keeps the area up to date in mode {mode:?}");
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RseqMode {
     /// The only mode of a kernel that announces at most 32 bytes.

@@ -51,6 +51,6 @@ pub(crate) fn run_on(
 /// Returns percid's choice, and every source that this machine has.
 pub(crate) fn sources() -> Vec<Option<Source>> {
     let available = |source: &Source| source.prepare().is_ok();
-    let every = Source::ALL.into_iter().filter(available).map(Some);
+    let every = Source::ALL.iter().copied().filter(available).map(Some);
     std::iter::once(None).chain(every).collect()
 }

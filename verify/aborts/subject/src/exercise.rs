@@ -45,7 +45,7 @@ impl Exercise {
         made.histogram = Histogram::with_source(source).ok()?;
         made.float = FloatCounter::with_source(source).ok()?;
         made.buckets = Buckets::with_source(source, 5).ok()?;
-        made.local = Local::with_source(source, || 0).ok()?;
+        made.local = <Local<_>>::with_source(source, || 0).ok()?;
         made.stack = Stack::with_source(source, ITEMS).ok()?;
         made.ring = Ring::with_source(source, BYTES, Overflow::OverwriteOldest).ok()?;
         Some(made)

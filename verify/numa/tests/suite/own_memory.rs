@@ -48,7 +48,7 @@ fn own_pages_are_seen(source: Source) -> bool {
 
 #[test]
 fn what_an_id_has_in_the_arena_is_seen_when_its_thread_says_so() {
-    for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+    for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
         let end = Instant::now() + PATIENCE;
         while !own_pages_are_seen(source) {
             assert!(Instant::now() < end, "{source:?}: never");

@@ -355,7 +355,7 @@ fn be_interrupted(source: Source) -> ! {
         Ok::<_, percid::id::SourceError>(Structures {
             counter: Counter::with_source(source)?,
             histogram: Histogram::with_source(source)?,
-            local: Local::with_source(source, || 0)?,
+            local: <Local<_>>::with_source(source, || 0)?,
             stack: Stack::with_source(source, 8)?,
             ring: Ring::with_source(source, 4096, Overflow::DropNewest)?,
             used: AtomicU64::new(0),

@@ -31,7 +31,7 @@ struct Locals {
 
 pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Locals {
-        local: Local::with_source(source, Count::default)?,
+        local: <Local<_>>::with_source(source, Count::default)?,
         added: AtomicU64::new(0),
         taken: AtomicU64::new(0),
         doubled: AtomicU64::new(0),

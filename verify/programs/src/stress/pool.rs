@@ -51,7 +51,7 @@ struct Pools {
 
 pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Pools {
-        pool: Pool::with_source(source, Object::make, CAPACITY)?,
+        pool: <Pool<_>>::with_source(source, Object::make, CAPACITY)?,
         raw: RawPool::with_source(source, Layout::new::<AtomicU32>(), CAPACITY)?,
         lent: AtomicU64::new(0),
         doubled: AtomicU64::new(0),

@@ -115,7 +115,8 @@ fn the_faces_are_read() {
     }
     let counter = faces.rust.iter().find(|item| item.path == "Counter").expect("a counter");
     let Kind::Type { methods, .. } = &counter.kind else { panic!("a type") };
-    let expected = ["add", "increment", "new", "per_id", "shared", "sum", "take", "with_source"];
+    let expected =
+        ["add", "increment", "new", "per_id", "shared", "sum", "swap", "take", "with_source"];
     assert_eq!(*methods, expected);
     for name in ["percid_counter", "percid_counter_add", "PERCID_SOURCE_TABLE", "percid_event.id"] {
         assert!(faces.c.has(name), "{name}");

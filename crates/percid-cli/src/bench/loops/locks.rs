@@ -19,7 +19,7 @@ pub(super) fn operations(workers: usize) -> impl Iterator<Item = Operation> {
         shared::<parking_lot::Mutex<u64>>("parking_lot_mutex_shared"),
     ];
     others.into_iter().chain(Operation::per_source(FAMILY, "local_with", |source| {
-        Local::with_source(source, || 0).map(Shared)
+        <Local<_>>::with_source(source, || 0).map(Shared)
     }))
 }
 

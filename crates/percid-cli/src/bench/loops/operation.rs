@@ -77,7 +77,7 @@ impl Operation {
         name: &'static str,
         measured: impl Fn(Source) -> Result<S, SourceError>,
     ) -> impl Iterator<Item = Operation> {
-        let available = Source::ALL.into_iter().filter(|source| source.prepare().is_ok());
+        let available = Source::ALL.iter().copied().filter(|source| source.prepare().is_ok());
         available.filter_map(move |source| match measured(source) {
             Ok(measured) => {
                 Some(Operation { source: Some(source), ..Operation::other(family, name, measured) })

@@ -1,5 +1,6 @@
 //! Pools and allocators: 64 bytes allocated, and freed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use percid::id::SourceError;
@@ -76,32 +77,26 @@ fn mimalloc(times: u64) {
 
 /// percid's pool, and the counts of its objects.
 struct Objects {
-    pool: Pool<Object>,
-    counts: &'static Counts,
+    pool: Pool<Object, Make>,
+    counts: Arc<Counts>,
 }
 
 /// An object that is counted when it is created and when it is finally dropped.
 #[repr(align(64))]
 struct Object {
-    counts: &'static Counts,
+    counts: Arc<Counts>,
 }
+
+/// The constructor of objects. It is not on the path that is measured.
+type Make = Box<dyn Fn() -> Object + Send + Sync>;
 
 const _: () = assert!(size_of::<Object>() == SIZE);
 
 /// Numbers of created and dropped objects.
+#[derive(Default)]
 struct Counts {
     made: AtomicU64,
     dropped: AtomicU64,
-}
-
-/// One element for each source, because the constructor of an object takes no argument.
-static COUNTS: [Counts; Source::ALL.len()] =
-    [const { Counts { made: AtomicU64::new(0), dropped: AtomicU64::new(0) } }; Source::ALL.len()];
-
-fn make<const SOURCE: usize>() -> Object {
-    let counts = &COUNTS[SOURCE];
-    counts.made.fetch_add(1, Ordering::Relaxed);
-    Object { counts }
 }
 
 impl Drop for Object {
@@ -112,12 +107,13 @@ impl Drop for Object {
 
 impl Objects {
     fn with_source(source: Source) -> Result<Self, SourceError> {
-        let (make, number): (fn() -> Object, _) = match source {
-            Source::Kernel => (make::<0>, 0),
-            Source::Table => (make::<1>, 1),
-            Source::Atomic => (make::<2>, 2),
-        };
-        Ok(Objects { pool: Pool::with_source(source, make, CAPACITY)?, counts: &COUNTS[number] })
+        let counts = Arc::new(Counts::default());
+        let of_pool = Arc::clone(&counts);
+        let make: Make = Box::new(move || {
+            of_pool.made.fetch_add(1, Ordering::Relaxed);
+            Object { counts: Arc::clone(&of_pool) }
+        });
+        Ok(Objects { pool: Pool::with_source(source, make, CAPACITY)?, counts })
     }
 }
 
@@ -137,7 +133,7 @@ impl Measured for Objects {
 }
 
 #[inline(never)]
-fn get_put(pool: &Pool<Object>, times: u64) {
+fn get_put(pool: &Pool<Object, Make>, times: u64) {
     repeat(times, |_| {
         let object = pool.get();
         observe((&raw const *object).addr() as u64);

@@ -279,7 +279,7 @@ fn a_drain_gives_back_slabs_that_nobody_uses() {
 fn no_object_is_lent_to_two() {
     const LOANS: usize = if cfg!(miri) { 100 } else { 20_000 };
     const DRAINS: usize = if cfg!(miri) { 10 } else { 50 };
-    for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+    for source in Source::ALL.iter().copied().filter(|source| source.prepare().is_ok()) {
         let layout = Layout::new::<[AtomicU32; 16]>();
         let pool = RawPool::with_source(source, layout, 8).expect("an available source");
         std::thread::scope(|scope| {

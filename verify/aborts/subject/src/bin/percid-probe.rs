@@ -18,7 +18,7 @@ static STATIC: Exercise = Exercise::new();
 fn main() -> ExitCode {
     let mut line = format!("source={}", percid::init().source);
     let mut right = is_right("static", &STATIC, &mut line);
-    for source in Source::ALL {
+    for &source in Source::ALL {
         if let Some(made) = Exercise::with_source(source) {
             right &= is_right(&source.to_string(), &made, &mut line);
         }
