@@ -49,7 +49,8 @@ pub(super) struct Count(pub(super) u16);
 impl Count {
     /// Returns the size of a shard, in bytes.
     pub(super) const fn shard_bytes(self) -> usize {
-        COUNTS + self.0 as usize * size_of::<AtomicI64>()
+        let counts = self.0 as usize * size_of::<AtomicI64>();
+        PerId::<Tallies, Count>::VALUE + size_of::<Tallies>() + counts
     }
 }
 
