@@ -161,13 +161,21 @@ impl Buckets {
     #[inline(always)]
     fn tally(&self, bucket: usize, times: u64, sum: f64) {
         let bucket = bucket.min(self.len() - 1);
-        let section = move |word| {
-            // SAFETY: the word of this object, whose values have a count for every bucket.
-            unsafe { by_mark!(word, tally(tally::place(bucket), times, sum), else false) }
-                .then_some(())
-        };
-        let held = move |tallies: &Tallies| tallies.tally(bucket, times, sum);
-        if self.tallies.operate(section, held).is_none() {
+        // SAFETY: the word of this object, whose values have a count for every bucket.
+        if !unsafe { by_section(self.tallies.word(), bucket, times, sum) } {
+            self.tally_slowly(bucket, times, sum);
+        }
+    }
+
+    /// Records a value in the slow path. The arguments are in registers, so that nothing is stored
+    /// before the call.
+    #[cold]
+    #[inline(never)]
+    fn tally_slowly(&self, bucket: usize, times: u64, sum: f64) {
+        // SAFETY: as above.
+        let section = |word| unsafe { by_section(word, bucket, times, sum) }.then_some(());
+        let held = |tallies: &Tallies| tallies.tally(bucket, times, sum);
+        if self.tallies.operate_slowly(section, held).is_none() {
             self.unrecorded.fetch_add(times, Relaxed);
         }
     }
@@ -206,6 +214,17 @@ impl Buckets {
     pub fn unrecorded(&self) -> u64 {
         self.unrecorded.load(Relaxed)
     }
+}
+
+/// Updates a value by the section. Returns `true` if it did.
+///
+/// # Safety
+///
+/// The word is that of an object whose values have a count for this bucket.
+#[inline(always)]
+unsafe fn by_section(word: usize, bucket: usize, times: u64, sum: f64) -> bool {
+    // SAFETY: the caller's obligation.
+    unsafe { by_mark!(word, tally(tally::place(bucket), times, sum), else false) }
 }
 
 /// A reading that is being made.

@@ -94,6 +94,12 @@ impl<T, F> PerId<T, F> {
         }
     }
 
+    /// Returns the word of the object, for a section.
+    #[inline(always)]
+    pub(crate) fn word(&self) -> usize {
+        self.handle.word()
+    }
+
     /// The offset of a value from the start of its shard.
     pub(crate) const VALUE: usize = Shard::<T>::VALUE;
 

@@ -443,7 +443,7 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     /// Does an operation by its section, or on a value that the thread holds. The functions contain
     /// their captures, so that the first try needs no stack.
     #[inline(always)]
-    pub(crate) fn operate<'p, R>(
+    fn operate<'p, R>(
         &'p self,
         section: impl Fn(usize) -> Option<R> + Copy,
         held: impl Fn(&'p T) -> R + Copy,

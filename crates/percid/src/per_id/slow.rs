@@ -19,7 +19,7 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     /// atomic source, or an extra one. Returns `None` if there is no memory.
     #[cold]
     #[inline(never)]
-    pub(super) fn operate_slowly<'p, R>(
+    pub(crate) fn operate_slowly<'p, R>(
         &'p self,
         section: impl Fn(usize) -> Option<R>,
         held: impl Fn(&'p T) -> R,
