@@ -66,6 +66,9 @@ impl Make<Tallies> for Count {
 /// Buckets that a reading of one moment copies at first: 2 KiB of the stack.
 pub(super) const COPIED: usize = 256;
 
+/// Buckets whose copy costs next to nothing.
+const FEW: usize = 16;
+
 /// Readings that are tried before the value is held.
 const TRIES: usize = 8;
 
@@ -89,7 +92,15 @@ impl Tallies {
     /// Adds what was counted at one moment to `counts`, and returns the sum; `None` if the value
     /// has changed too often meanwhile, or has too many buckets.
     pub(super) fn at_rest(&self, counts: &mut [u64]) -> Option<f64> {
-        let mut copy = [0; COPIED];
+        match counts.len() {
+            0..=FEW => self.at_rest_by_copy::<FEW>(counts),
+            ..=COPIED => self.at_rest_by_copy::<COPIED>(counts),
+            _ => None,
+        }
+    }
+
+    fn at_rest_by_copy<const MOST: usize>(&self, counts: &mut [u64]) -> Option<f64> {
+        let mut copy = [0; MOST];
         let copy = copy.get_mut(..counts.len())?;
         let (_, sum) = (0..TRIES).find_map(|_| self.copy(copy))?;
         counts.iter_mut().zip(copy).for_each(|(count, own)| *count = count.wrapping_add(*own));

@@ -39,10 +39,10 @@ impl<T: Send + Sync, F> PerId<T, F> {
             let mut in_use = shards
                 .by_ref()
                 .filter(|shard| shard.value().is_some_and(|value| !reader.at_rest(value)));
-            let busy: [Option<&Shard<T>>; BATCH] = std::array::from_fn(|_| in_use.next());
-            if busy[0].is_none() {
-                return;
-            }
+            let Some(first) = in_use.next() else { return };
+            let mut busy = [None; BATCH];
+            busy[0] = Some(first);
+            busy[1..].fill_with(|| in_use.next());
             self.read_held(busy, sections, reader);
         }
     }
