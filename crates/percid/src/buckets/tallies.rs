@@ -92,10 +92,10 @@ impl Tallies {
     /// Adds what was counted at one moment to `counts`, and returns the sum; `None` if the value
     /// has changed too often meanwhile, or has too many buckets.
     pub(super) fn at_rest(&self, counts: &mut [u64]) -> Option<f64> {
-        match counts.len() {
-            0..=FEW => self.at_rest_by_copy::<FEW>(counts),
-            ..=COPIED => self.at_rest_by_copy::<COPIED>(counts),
-            _ => None,
+        if counts.len() <= FEW {
+            self.at_rest_by_copy::<FEW>(counts)
+        } else {
+            self.at_rest_by_copy::<COPIED>(counts)
         }
     }
 
