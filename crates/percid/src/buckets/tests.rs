@@ -1,11 +1,12 @@
 //! Buckets of every source, and readings of one moment.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::Buckets;
 use super::tallies::COPIED;
 use crate::id::Source;
-use crate::sys::steps::{self, Step};
+use crate::sys::steps::{self, Fence, Step};
 
 fn read<const N: usize>(buckets: &Buckets) -> ([u64; N], f64) {
     let mut counts = [0; N];
@@ -124,15 +125,28 @@ fn worth(bucket: usize) -> f64 {
     (1 + bucket * bucket) as f64
 }
 
-/// More buckets than a reading copies: values are held.
+/// More buckets than a reading copies: values are held, which needs a fence where there are
+/// sections.
 #[test]
 fn many_buckets_are_read_at_one_moment_too() {
-    let buckets = Buckets::new(COPIED + 1);
-    buckets.record(COPIED, 2.5);
-    let mut counts = [0; COPIED + 1];
-    assert_eq!((buckets.read(&mut counts), counts[COPIED]), (2.5, 1));
-    buckets.record(COPIED, 2.5);
-    assert_eq!((buckets.read(&mut counts), counts[COPIED]), (5.0, 2));
+    for &source in Source::ALL {
+        let Ok(buckets) = Buckets::with_source(source, COPIED + 1) else { continue };
+        for times in 1..4 {
+            buckets.record(COPIED, 2.5);
+            let fences = Arc::new(AtomicU64::new(0));
+            let counted = Arc::clone(&fences);
+            let watching = steps::watch(move |step| {
+                counted.fetch_add(u64::from(step == Step::Membarrier(Fence::OfAll)), Relaxed);
+                None
+            });
+            let mut counts = [0; COPIED + 1];
+            let sum = buckets.read(&mut counts);
+            drop(watching);
+            assert_eq!((sum, counts[COPIED]), (2.5 * times as f64, times), "{source}");
+            let sections = u64::from(source != Source::Atomic);
+            assert_eq!(fences.load(Relaxed), sections, "{source}");
+        }
+    }
 }
 
 #[test]
