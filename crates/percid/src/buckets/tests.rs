@@ -150,6 +150,10 @@ fn many_buckets_are_read_at_one_moment_too() {
 }
 
 #[test]
+#[cfg_attr(
+    not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))),
+    ignore = "mappings are refused on Linux only"
+)]
 fn records_without_memory_are_counted() {
     let buckets = Buckets::new(2);
     let watching = steps::watch(|step| {
