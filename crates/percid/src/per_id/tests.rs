@@ -354,7 +354,7 @@ fn a_visit_fences_once_for_64_ids_and_none_is_held_if_that_is_refused() {
     let counted = Arc::clone(&fences);
     let watching = steps::watch(move |step| {
         (step == Step::Membarrier(Fence::OfAll)).then(|| counted.fetch_add(1, Relaxed))?;
-        Some(Err(libc::EPERM))
+        Some(Err(steps::REFUSED))
     });
     assert!(object.visit().all(|held| held.id().is_none()));
     assert!(fences.load(Relaxed) > 0);
