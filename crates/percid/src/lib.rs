@@ -27,6 +27,7 @@ mod cell;
 mod contract;
 mod counter;
 mod critical;
+pub mod fence;
 mod float_counter;
 mod float_word;
 mod handle;

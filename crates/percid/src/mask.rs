@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::id::fence;
+use crate::fence;
 use crate::id::set::{IdSet, ids};
 use crate::membership;
-use crate::sys::{preserving_errno, race_detector};
+use crate::sys::race_detector;
 
 /// Words whose members are tested before they are marked: one cache line, for the IDs below 512.
 const FAST: usize = 8;
@@ -158,17 +158,13 @@ impl ActiveMask {
         race_detector::release(self.key(id));
         match self.fast.get(id as usize / 64) {
             // A detector must be notified of every mark: then no mark is fast.
-            Some(word) if has_fast_marks() => membership::set(word, bit(id)),
+            Some(word) if fence::is_asymmetric() => membership::set(word, bit(id)),
             _ => {
                 assert!((id as usize) < crate::sys::MAX_CPUS, "no CPU can have the ID {id}");
                 membership::insert(&self.slow, id);
             }
         }
     }
-}
-
-fn has_fast_marks() -> bool {
-    preserving_errno(fence::is_available) && !race_detector::is_present()
 }
 
 fn bit(id: u32) -> u64 {
@@ -315,7 +311,7 @@ mod tests {
         use crate::sys::steps::{self, Fence, Step};
         use std::sync::atomic::AtomicUsize;
 
-        if !has_fast_marks() {
+        if !fence::is_asymmetric() {
             return percid_skips::not_checked("fences of a mask's drain", "there are none");
         }
         static FENCES: AtomicUsize = AtomicUsize::new(0);

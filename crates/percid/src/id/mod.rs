@@ -13,6 +13,7 @@ pub(crate) mod fence;
 mod id_limit;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod kernel;
+mod kernel_numbers;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod limits;
 mod prepared;
@@ -42,6 +43,7 @@ use crate::sys::preserving_errno;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 pub(crate) use elsewhere::*;
 pub use id_limit::{IdLimit, set_id_limit};
+pub use kernel_numbers::{KernelNumbers, kernel_numbers};
 pub use percid_rules::Generation;
 pub use selection::{SelectionReason, SourceSelection};
 pub use source::{Source, UnknownSource};

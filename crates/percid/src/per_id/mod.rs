@@ -6,6 +6,7 @@ mod make;
 mod object;
 mod operations;
 mod read;
+mod settle;
 mod shard;
 mod slow;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub(crate) use make::sealed::Make;
 pub use object::PerId;
 pub use operations::{NoMemory, Unchanged};
 pub(crate) use read::ReadValue;
+pub use settle::Unsettled;
 pub use shard::Held;
 pub use visit::Visit;
 pub use words::{Bytes, Pointer, Stored, Word};

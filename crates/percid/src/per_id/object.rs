@@ -51,7 +51,8 @@ use crate::visit_lock::VisitLock;
 /// * **Values** that belong to no ID: an operation works on one of these if it was interrupted or
 ///   moved eight times in a row, if the thread can have no ID, or if its ID's value is
 ///   [held](super::Visit). [`iter`](PerId::iter) and [`visit`](PerId::visit) include them.
-/// * **Waiting**: operations do not wait. `visit` waits for other visits of the object.
+/// * **Waiting**: operations do not wait. `visit` waits for other visits of the object, and
+///   [`settle`](PerId::settle) for operations that hold a value.
 /// * **Signals**: operations are async-signal-safe if `make` is, also in a handler that interrupts
 ///   one of them, and preserve `errno`.
 /// * **Fork**: the child has a copy of every value. Values that other threads of the parent were

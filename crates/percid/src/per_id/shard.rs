@@ -90,6 +90,11 @@ impl<T> Shard<T> {
         self.state.load(Relaxed)
     }
 
+    /// Returns the state. The caller sees the last holder's stores if that has released the shard.
+    pub(super) fn state_acquired(&self) -> i64 {
+        self.state.load(Acquire)
+    }
+
     /// Returns the value, if there is one.
     pub(super) fn value(&self) -> Option<&T> {
         // Acquire: the value is seen as it was made.

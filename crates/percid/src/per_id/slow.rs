@@ -8,6 +8,7 @@ use super::make::sealed::Make;
 use super::shard::{Extra, Hold, NONE, READY, Shard, making, shard_at};
 use crate::arena::Block;
 use crate::critical::by_mark;
+use crate::fence;
 use crate::handle::{self, Needs, State};
 use crate::id::Source;
 use crate::push_list;
@@ -167,8 +168,10 @@ unsafe fn begin_to_make(word: usize) -> usize {
     unsafe { by_mark!(word, acquire::<0>(NONE as usize, making() as usize), else 0) }
 }
 
-/// Returns the value of a shard that the calling thread holds.
+/// Returns the value of a shard that the calling thread holds, for an operation. The fence is for a
+/// thread that waits for operations: see [`settle`](super::settle).
 fn value<'p, T>(hold: &Hold<'p, T>) -> &'p T {
+    fence::light();
     // SAFETY: a shard that is held has a value.
     unsafe { hold.shard.value_unchecked() }
 }

@@ -99,7 +99,7 @@ impl Shard {
         self.at(HEAD).store(head + request.size, Release);
     }
 
-    /// What the section `discard` does. The caller holds the lock.
+    /// The effect of the section `discard`. The caller holds the lock.
     pub(crate) fn discard(&self, keep: u64) {
         let target = self.at(HEAD).load(Relaxed).wrapping_sub(keep);
         let mut tail = self.at(TAIL).load(Relaxed);

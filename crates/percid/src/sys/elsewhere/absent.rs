@@ -40,6 +40,11 @@ impl RseqMode {
     }
 }
 
+/// Returns `None`: there is no area.
+pub(crate) fn numbers() -> Option<(u32, Option<u32>, Option<u32>)> {
+    None
+}
+
 /// Returns `false`: there is no area.
 #[cfg(feature = "testing")]
 pub(crate) fn unregister_by_hand() -> bool {

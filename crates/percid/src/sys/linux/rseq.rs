@@ -375,6 +375,26 @@ pub(crate) fn mm_cid(offset: isize) -> u32 {
     unsafe { (&raw const (*area).mm_cid).read_volatile() }
 }
 
+/// Returns CPU, node and concurrency ID of the calling thread, which it registers if it must; `None`
+/// if it has no area. The last two have existed since Linux 6.3, and areas that are shared with
+/// another library show a concurrency ID of 0 in threads that are not registered.
+pub(crate) fn numbers() -> Option<(u32, Option<u32>, Option<u32>)> {
+    let registration = registration();
+    if !registration.succeeded() {
+        return None;
+    }
+    let offset = area_offset(registration);
+    let cpu = cpu_id(offset).or_else(|| register_thread().then(|| cpu_id(offset))?)?;
+    if registration == Registration::Shared || !has_mm_cid(registration) {
+        return Some((cpu, None, None));
+    }
+    let area = thread::at(offset).cast::<Area>();
+    // SAFETY: the area of this thread, of which the kernel fills this field. The read is volatile
+    // because the kernel changes it.
+    let node = unsafe { (&raw const (*area).node_id).read_volatile() };
+    Some((cpu, Some(node), Some(mm_cid(offset))))
+}
+
 /// Returns the number of bytes of the area that the kernel fills: 0 or 20 on kernels that only know
 /// the original fields, 28 with `node_id` and `mm_cid`.
 pub(crate) fn feature_size() -> u32 {
