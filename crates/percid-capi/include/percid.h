@@ -32,7 +32,7 @@
  * Names     percid_<type>_<verb>, where the type is what the function works on, or the structure that
  *           it reads: percid_counter_add(), percid_machine_read(). What concerns the whole process
  *           has no type: percid_init(), percid_version(), percid_reason(), percid_current_id(),
- *           percid_compact_ids() and percid_set_id_limit(). What shall be made comes first.
+ *           percid_compact_ids(), percid_set_id_limit(), and the fences. What shall be made comes first.
  * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask, percid_memory,
  *           percid_balancer, percid_registry and percid_family are made by percid_..._create(), percid_region by
  *           percid_region_register(), percid_consumer by percid_consumer_open(); these handles are
@@ -768,6 +768,26 @@ typedef struct percid_report percid_report;
  * Functions that change a snapshot must not run at the same time as others on the same one.
  */
 typedef struct percid_snapshot percid_snapshot;
+
+/**
+ * The numbers of a thread, as the kernel keeps them in its rseq area: hints, since the thread may be
+ * moved at any time. The structure may grow.
+ */
+typedef struct percid_kernel_numbers {
+    /**
+     * The CPU that runs the thread (`cpu_id`).
+     */
+    int cpu;
+    /**
+     * The NUMA node of that CPU (`node_id`); -1 before Linux 6.3.
+     */
+    int node;
+    /**
+     * The concurrency ID (`mm_cid`); -1 before Linux 6.3, and in an area that is shared with another
+     * library. PERCID_SOURCE_KERNEL uses it, and tells when it cannot be trusted.
+     */
+    int mm_cid;
+} percid_kernel_numbers;
 
 /**
  * All properties that percid's choices depend on. The structure may grow.
@@ -1903,6 +1923,14 @@ PERCID_INLINE enum percid_selection_reason percid_selection_reason_read(void) PE
 PERCID_INLINE int percid_current_id(void) PERCID_NOEXCEPT;
 
 /**
+ * Stores the numbers of the calling thread in `numbers`, of `size` bytes.
+ *
+ * Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if the thread has no rseq area. Registers the
+ * thread if percid does that for this process. Async-signal-safe; costs a few loads.
+ */
+PERCID_INLINE int percid_kernel_numbers_read(struct percid_kernel_numbers *numbers, size_t size) PERCID_NOEXCEPT;
+
+/**
  * Makes the process's IDs dense again, on request: evicts IDs at or above min(allowed CPUs,
  * threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs get one again
  * at their next operation.
@@ -2577,6 +2605,53 @@ int percid_consumer_next(struct percid_consumer *consumer,
 PERCID_INLINE int percid_consumer_close(struct percid_consumer *consumer) PERCID_NOEXCEPT;
 
 /**
+ * The cheap half of a fence, for the side that runs often.
+ *
+ * If one thread does A; percid_fence_light(); B and another C; percid_fence_all(), which returns
+ * 0; D, then B sees C, or D sees A, or both. A to D are relaxed or stronger accesses of
+ * atomic variables, by __atomic_store_n() and the like.
+ *
+ * Async-signal-safe. Costs a load and a test, no barrier instruction, if the fence is
+ * asymmetric (percid_fence_is_asymmetric()); otherwise a full barrier.
+ */
+PERCID_INLINE void percid_fence_light(void) PERCID_NOEXCEPT;
+
+/**
+ * The costly half of a fence: see percid_fence_light().
+ *
+ * If the fence is asymmetric, it also reaches critical sections. When it returns 0, each section of
+ * this process that was running has been done or aborted; what it stored is visible to the caller,
+ * and sections that begin later see what the caller stored before. It does not reach operations
+ * that hold a value, as those with PERCID_SOURCE_ATOMIC do: percid_memory_settle() does.
+ *
+ * Returns 0, or an errno with a minus sign if the kernel refuses the fence, although it was available
+ * before: the caller knows nothing about other threads then. Async-signal-safe; costs about 10 us
+ * if asymmetric, otherwise a full barrier.
+ */
+PERCID_INLINE
+int percid_fence_all(void) PERCID_NOEXCEPT;
+
+/**
+ * Fences one CPU, like percid_fence_all() for the threads that ran on it when the call began.
+ *
+ * Sections whose thread was on another CPU are not reached. So it is for data of one CPU, such as
+ * the value of an ID that percid's table assigns to that CPU.
+ *
+ * Returns what percid_fence_all() does. Async-signal-safe; costs 10 us if the CPU runs a thread of
+ * this process, and less than 1 us otherwise.
+ */
+PERCID_INLINE int percid_fence_cpu(uint32_t cpu) PERCID_NOEXCEPT;
+
+/**
+ * Returns 1 if percid_fence_light() costs no barrier: from Linux 5.10 on, without a sandbox that
+ * refuses membarrier(), and without a race detector, which would not know this fence. Otherwise 0.
+ *
+ * All calls of a process return the same. Async-signal-safe; the first call registers the process
+ * for the fence: 2 us while it has one thread, about 20 ms later.
+ */
+PERCID_INLINE int percid_fence_is_asymmetric(void) PERCID_NOEXCEPT;
+
+/**
  * Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
  * `mask` becomes NULL.
  */
@@ -2831,6 +2906,20 @@ PERCID_INLINE
 int percid_memory_for_each(struct percid_memory *memory,
                            void (*visit)(void *value, void *argument),
                            void *argument);
+
+/**
+ * Waits for the operations on this object that are running. When it returns 0, every operation that
+ * may have read a word before the call has ended; what it stored is visible to the caller, and
+ * later operations see what the caller stored before. So memory to which no word leads any more is
+ * used by no operation.
+ *
+ * Returns 0; -EBUSY if the caller visits a value, or another thread has held one for about a
+ * second; an error of percid_fence_all(); -EINVAL for NULL, -EBADF if the object is destroyed. Costs
+ * one fence of all CPUs, about 10 us, and a load for each value without an ID; with
+ * PERCID_SOURCE_ATOMIC for each value.
+ */
+PERCID_INLINE
+int percid_memory_settle(struct percid_memory *memory) PERCID_NOEXCEPT;
 
 /**
  * Calls `drop` for every value, unless it is NULL, and destroys the object. No other thread may

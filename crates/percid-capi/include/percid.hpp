@@ -143,6 +143,16 @@ PERCID_HIDDEN inline std::string reason()
     return id < 0 ? std::nullopt : std::optional<std::uint32_t>(static_cast<std::uint32_t>(id));
 }
 
+/* The numbers of a thread as the kernel keeps them: hints. */
+using kernel_numbers = percid_kernel_numbers;
+
+/* Nothing if the thread has no rseq area. */
+[[nodiscard]] PERCID_HIDDEN inline std::optional<kernel_numbers> read_kernel_numbers() noexcept
+{
+    kernel_numbers now{};
+    return percid_kernel_numbers_read(&now, sizeof now) == 0 ? std::optional<kernel_numbers>(now) : std::nullopt;
+}
+
 /* Makes the process's IDs dense again; returns how many were taken back. */
 PERCID_HIDDEN inline std::uint32_t compact_ids() noexcept
 {
@@ -420,6 +430,30 @@ private:
 PERCID_HIDDEN inline constexpr std::uint32_t max_capacity = 2097151;
 
 } // namespace detail
+
+/* The cheap half of a fence: if one thread does A; light_fence(); B and another C; fence_all(), which
+ * succeeds; D, then B sees C, or D sees A, or both. No barrier if fence_is_asymmetric(). */
+PERCID_HIDDEN inline void light_fence() noexcept
+{
+    percid_fence_light();
+}
+
+[[nodiscard]] PERCID_HIDDEN inline bool fence_is_asymmetric() noexcept
+{
+    return percid_fence_is_asymmetric() != 0;
+}
+
+/* The costly half, about 10 us. If it is asymmetric, critical sections that were running are over. */
+[[nodiscard]] PERCID_HIDDEN inline std::error_code fence_all() noexcept
+{
+    return detail::error_of(percid_fence_all());
+}
+
+/* The same for the threads that ran on one CPU. */
+[[nodiscard]] PERCID_HIDDEN inline std::error_code fence_cpu(std::uint32_t number) noexcept
+{
+    return detail::error_of(percid_fence_cpu(number));
+}
 
 
 /*
@@ -2181,6 +2215,13 @@ public:
     PERCID_HIDDEN_INLINE void for_each(F &&visit, std::error_code &error)
     {
         error = detail::error_of(visit_each(visit));
+    }
+
+    /* Waits for the operations on this object that are running: then none uses what its fields did
+     * not show any more before. EBUSY if this thread visits a value, or another has held one for a second. */
+    [[nodiscard]] PERCID_HIDDEN_INLINE std::error_code settle() noexcept
+    {
+        return detail::error_of(percid_memory_settle(memory_.get()));
     }
 
 protected:

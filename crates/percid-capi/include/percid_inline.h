@@ -751,6 +751,24 @@ PERCID_FAST int percid_mask_mark(percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
     return percid_interface_address()->mask_mark(mask, id);
 }
 
+PERCID_FAST void percid_fence_light(void) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    /* The answer never changes, so that each file may keep it. */
+    static int asymmetric;
+    if (!PERCID_LIKELY(__atomic_load_n(&asymmetric, __ATOMIC_RELAXED))) {
+        if (!percid_interface_address()->fence_is_asymmetric()) {
+            percid_interface_address()->fence_light();
+            return;
+        }
+        __atomic_store_n(&asymmetric, 1, __ATOMIC_RELAXED);
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#else
+    percid_interface_address()->fence_light();
+#endif
+}
+
 PERCID_FAST int percid_memory_add(percid_memory *memory, size_t field, int64_t n,
                                   void **value) PERCID_NOEXCEPT
 {

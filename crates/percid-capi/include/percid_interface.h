@@ -36,6 +36,11 @@ struct percid_interface {
     int (*current_id)(void);
     uint32_t (*compact_ids)(void);
     void (*set_id_limit)(uint32_t most);
+    int (*kernel_numbers_read)(struct percid_kernel_numbers *numbers, size_t size);
+    void (*fence_light)(void);
+    int (*fence_all)(void);
+    int (*fence_cpu)(uint32_t cpu);
+    int (*fence_is_asymmetric)(void);
     int (*table_stats_read)(struct percid_table_stats *stats, size_t size);
     size_t (*id_memory)(uint32_t id, struct percid_range *ranges, size_t capacity);
     int (*machine_read)(struct percid_machine *machine, size_t size);
@@ -118,6 +123,7 @@ struct percid_interface {
     void *(*memory_next)(struct percid_memory *memory, const void *value);
     int (*memory_id_of)(struct percid_memory *memory, const void *value);
     int (*memory_for_each)(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument);
+    int (*memory_settle)(struct percid_memory *memory);
     int (*memory_destroy)(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument);
     int (*balancer_settings_init)(struct percid_balancer_settings *settings, size_t size);
     int (*balancer_settings_set_rules)(struct percid_balancer_settings *settings, int rules);
@@ -187,7 +193,7 @@ struct percid_interface {
     int (*registry_destroy)(struct percid_registry *registry);
     const char *(*format_content_type)(int format);
     int (*format_accepted)(const char *accept);
-    void (*later[343])(void);
+    void (*later[337])(void);
 };
 
 /*
@@ -320,6 +326,26 @@ PERCID_INLINE uint32_t percid_compact_ids(void) PERCID_NOEXCEPT
 PERCID_INLINE void percid_set_id_limit(uint32_t most) PERCID_NOEXCEPT
 {
     percid_interface_address()->set_id_limit(most);
+}
+
+PERCID_INLINE int percid_kernel_numbers_read(struct percid_kernel_numbers *numbers, size_t size) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->kernel_numbers_read(numbers, size);
+}
+
+PERCID_INLINE int percid_fence_all(void) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->fence_all();
+}
+
+PERCID_INLINE int percid_fence_cpu(uint32_t cpu) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->fence_cpu(cpu);
+}
+
+PERCID_INLINE int percid_fence_is_asymmetric(void) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->fence_is_asymmetric();
 }
 
 PERCID_INLINE int percid_table_stats_read(struct percid_table_stats *stats, size_t size) PERCID_NOEXCEPT
@@ -650,6 +676,11 @@ PERCID_INLINE int percid_memory_id_of(struct percid_memory *memory, const void *
 PERCID_INLINE int percid_memory_for_each(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument)
 {
     return percid_interface_address()->memory_for_each(memory, visit, argument);
+}
+
+PERCID_INLINE int percid_memory_settle(struct percid_memory *memory) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->memory_settle(memory);
 }
 
 PERCID_INLINE int percid_memory_destroy(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument)

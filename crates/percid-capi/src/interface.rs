@@ -13,6 +13,7 @@ use std::fmt;
 
 use crate::consumer::*;
 use crate::counter::*;
+use crate::fence::*;
 use crate::histogram::*;
 use crate::local::*;
 use crate::machine::*;
@@ -120,6 +121,12 @@ functions! {
     percid_current_id
     percid_compact_ids
     percid_set_id_limit
+    percid_kernel_numbers_read
+
+    percid_fence_light
+    percid_fence_all
+    percid_fence_cpu
+    percid_fence_is_asymmetric
 
     percid_table_stats_read
     percid_id_memory
@@ -213,6 +220,7 @@ functions! {
     percid_memory_next
     percid_memory_id_of
     percid_memory_for_each
+    percid_memory_settle
     percid_memory_destroy
 
     percid_balancer_settings_init
@@ -307,6 +315,7 @@ pub const COMMON_CASE_INLINE: &[&str] = &[
     "percid_local_release",
     "percid_ring_append",
     "percid_mask_mark",
+    "percid_fence_light",
     "percid_memory_add",
     "percid_memory_swap",
     "percid_memory_store_if",

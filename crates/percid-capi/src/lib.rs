@@ -57,6 +57,8 @@ pub mod ring;
 
 pub mod consumer;
 
+pub mod fence;
+
 pub mod mask;
 
 pub mod memory;

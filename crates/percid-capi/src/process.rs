@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use crate::barrier::guard;
+use crate::sized;
 use crate::source::Source;
 use crate::text;
 
@@ -107,6 +108,49 @@ pub extern "C" fn percid_current_id() -> c_int {
     guard(-libc::EAGAIN, || {
         let id = percid::init().source.current_id();
         id.and_then(|id| c_int::try_from(id).ok()).unwrap_or(-libc::EAGAIN)
+    })
+}
+
+/// The numbers of a thread, as the kernel keeps them in its rseq area: hints, since the thread may be
+/// moved at any time. The structure may grow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct KernelNumbers {
+    /// The CPU that runs the thread (`cpu_id`).
+    pub cpu: c_int,
+    /// The NUMA node of that CPU (`node_id`); -1 before Linux 6.3.
+    pub node: c_int,
+    /// The concurrency ID (`mm_cid`); -1 before Linux 6.3, and in an area that is shared with another
+    /// library. PERCID_SOURCE_KERNEL uses it, and tells when it cannot be trusted.
+    pub mm_cid: c_int,
+}
+
+/// Stores the numbers of the calling thread in `numbers`, of `size` bytes.
+///
+/// Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if the thread has no rseq area. Registers the
+/// thread if percid does that for this process. Async-signal-safe; costs a few loads.
+///
+/// # Safety
+///
+/// `numbers` is [memory](crate#safety) for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_kernel_numbers_read(
+    numbers: *mut KernelNumbers,
+    size: usize,
+) -> c_int {
+    if numbers.is_null() || size == 0 {
+        return -libc::EINVAL;
+    }
+    guard(-libc::EFAULT, || {
+        let Some(now) = percid::id::kernel_numbers() else { return -libc::EAGAIN };
+        let number = |number: Option<u32>| number.map_or(-1, |number| number as c_int);
+        let now = KernelNumbers {
+            cpu: now.cpu as c_int,
+            node: number(now.node),
+            mm_cid: number(now.mm_cid),
+        };
+        // SAFETY: the caller guarantees memory of this size, or NULL.
+        unsafe { sized::store(numbers, size, &now) }
     })
 }
 

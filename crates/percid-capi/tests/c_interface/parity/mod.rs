@@ -129,7 +129,7 @@ fn the_faces_are_read() {
 }
 
 /// Functions that concern the whole process have no type; and an ID is a number.
-const WITHOUT_TYPE: [&str; 7] = [
+const WITHOUT_TYPE: [&str; 11] = [
     "percid_init",
     "percid_version",
     "percid_reason",
@@ -137,6 +137,10 @@ const WITHOUT_TYPE: [&str; 7] = [
     "percid_compact_ids",
     "percid_set_id_limit",
     "percid_id_memory",
+    "percid_fence_light",
+    "percid_fence_all",
+    "percid_fence_cpu",
+    "percid_fence_is_asymmetric",
 ];
 
 #[test]

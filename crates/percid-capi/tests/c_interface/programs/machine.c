@@ -76,6 +76,33 @@ static void activity(void)
     CHECK(after.assigned >= before.assigned && after.eviction_fences >= before.eviction_fences);
 }
 
+static void kernel_numbers(void)
+{
+    percid_kernel_numbers now;
+    int cpu = 77;
+    const int result = percid_kernel_numbers_read(&now, sizeof now);
+    CHECK(percid_kernel_numbers_read(NULL, sizeof now) == -EINVAL);
+    CHECK(percid_kernel_numbers_read(&now, 0) == -EINVAL);
+    if (result == -EAGAIN) {
+        return;
+    }
+    CHECK(result == 0 && now.cpu >= 0 && now.cpu < 8192);
+    CHECK(now.node >= -1 && now.mm_cid >= -1 && (now.node == -1) == (now.mm_cid == -1));
+    CHECK(percid_kernel_numbers_read((percid_kernel_numbers *)&cpu, sizeof cpu) == 0 && cpu >= 0);
+}
+
+static void fences(void)
+{
+    const int asymmetric = percid_fence_is_asymmetric();
+    CHECK(asymmetric == 0 || asymmetric == 1);
+    /* The second one knows the answer. */
+    percid_fence_light();
+    percid_fence_light();
+    errno = 77;
+    CHECK(percid_fence_all() == 0 && percid_fence_cpu(0) == 0 && errno == 77);
+    CHECK(percid_fence_is_asymmetric() == asymmetric);
+}
+
 static void memory(void)
 {
     percid_range ranges[16];
@@ -185,6 +212,8 @@ int main(void)
     errno = 77;
     sources();
     activity();
+    kernel_numbers();
+    fences();
     memory();
     machine();
     cpus();

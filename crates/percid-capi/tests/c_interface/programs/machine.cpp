@@ -73,6 +73,11 @@ void process()
     if (percid::init() == percid::source::table) {
         CHECK(percid::read_table_stats()->ids_held > 0);
     }
+    const auto numbers = percid::read_kernel_numbers();
+    CHECK(!numbers || numbers->cpu >= 0);
+    percid::light_fence();
+    CHECK(!percid::fence_all() && !percid::fence_cpu(0));
+    CHECK(percid::fence_is_asymmetric() == (percid_fence_is_asymmetric() == 1));
     CHECK(percid::read_selection_reason() != percid::selection_reason::other);
     CHECK(!percid::memory_of(0).empty() && percid::memory_of(0)[0].bytes >= 4096);
 }

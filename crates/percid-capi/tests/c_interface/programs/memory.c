@@ -203,12 +203,16 @@ static void visited_value_is_not_used(void *found, void *unused)
     CHECK(percid_memory_add(memory, FIELD(sum), 1, &done) == 0 && done != found);
     CHECK(percid_memory_for_each(memory, set, NULL) == -EDEADLK);
     CHECK(percid_memory_destroy(memory, NULL, NULL) == -EDEADLK || percid_memory_destroy(memory, NULL, NULL) == -EINVAL);
+    if (percid_memory_id_of(memory, found) == -ENOENT) {
+        CHECK(percid_memory_settle(memory) == -EBUSY);
+    }
 }
 
 static void values(size_t align)
 {
     int count = 0, without = 0;
     CHECK(percid_memory_for_each(memory, visited_value_is_not_used, NULL) == 0);
+    CHECK(percid_memory_settle(memory) == 0);
     for (void *value = NULL; (value = percid_memory_next(memory, value)) != NULL; count++) {
         const int id = percid_memory_id_of(memory, value);
         if (id < 0) {
@@ -278,6 +282,7 @@ static void misuse(void)
     CHECK(percid_memory_destroy(memory, NULL, NULL) == 0);
     CHECK(percid_memory_destroy(memory, NULL, NULL) == -EBADF);
     CHECK(percid_memory_add(memory, 0, 1, NULL) == -EBADF);
+    CHECK(percid_memory_settle(memory) == -EBADF && percid_memory_settle(NULL) == -EINVAL);
     CHECK(percid_memory_pop(memory, FIELD(list), NEXT, &place) == -EBADF && place == NULL);
     CHECK(percid_memory_current(memory) == NULL);
 }

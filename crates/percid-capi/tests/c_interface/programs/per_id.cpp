@@ -166,6 +166,7 @@ void outcomes_say_what_was_seen(P &parts)
     const auto stored = parts.store_if(&Part::sum, 5, 6);
     CHECK(stored && stored.value->sum.load() == 6 && stored.seen == 5);
     CHECK(parts.id_of(*stored.value) == std::nullopt || parts.get(*parts.id_of(*stored.value)) == stored.value);
+    CHECK(!parts.settle());
     std::error_code error;
     CHECK(!parts.copy_then_store_if(&Part::used, 1, 2, &Part::texts, 76, "hello", 5, error));
     CHECK(error == std::errc::invalid_argument);
