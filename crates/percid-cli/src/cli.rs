@@ -362,6 +362,7 @@ today (source none). Each operation has a title and a name, `title` and `op` in 
                          one ArrayQueue of crossbeam for all threads, which overwrites
                          the oldest
     ring_append          Ring::append that overwrites the oldest
+    ring_append_full     Ring::append that drops the record, since the ring is full
 
 Each is measured with one thread, with one thread pinned to each allowed CPU, and with
 four unpinned threads per allowed CPU. Other people's crates are measured unless the

@@ -2,7 +2,7 @@
 
 /// Names and titles. "Its own" in a title means one per thread; "all share" means one for all
 /// threads.
-const TITLES: [(&str, &str); 37] = [
+const TITLES: [(&str, &str); 38] = [
     ("plain_add", "plain addition"),
     ("atomic_private", "an atomic of its own"),
     ("atomic_shared", "an atomic that all share"),
@@ -27,6 +27,7 @@ const TITLES: [(&str, &str); 37] = [
     ("histogram_record", "percid Histogram, record"),
     ("array_queue_overwrite", "ArrayQueue that all share"),
     ("ring_append", "percid Ring, append"),
+    ("ring_append_full", "percid Ring, full"),
     ("mask_fetch_or", "always an atomic or"),
     ("mask_test_set", "test, then set"),
     ("mask_mark", "percid ActiveMask, mark"),

@@ -33,13 +33,14 @@ const PEERS: [&str; 5] = [
 ];
 const COUNTER_PEERS: [&str; 3] = ["contatori", "fast_counter", "prometheus"];
 /// percid's operations, each once per source.
-const PERCID: [&str; 6] = [
+const PERCID: [&str; 7] = [
     "counter_add",
     "stack_push_pop",
     "pool_get_put",
     "local_with",
     "histogram_record",
     "ring_append",
+    "ring_append_full",
 ];
 /// The pairs of operations whose ratio is printed.
 const COMPARISONS: [(&str, &str); 7] = [

@@ -28,15 +28,27 @@ impl Ring {
     #[cold]
     #[inline(never)]
     pub(super) fn append_slowly(&self, request: &Append) -> Appended {
-        self.try_slowly(request).or_else(|why| self.lose(why))
-    }
-
-    fn try_slowly(&self, request: &Append) -> Appended {
         race_detector::release(std::ptr::from_ref(self).addr());
         let atomic = self.handle.atomic_block();
-        if let Some(appended) = atomic.and_then(|block| self.append_at_hint(block, request)) {
-            return appended;
-        }
+        let appended = match atomic.and_then(|block| self.append_at_hint(block, request)) {
+            Some(appended) => appended,
+            None if self.is_full_here(request) => Err(AppendError::Full),
+            None => self.try_slowly(request),
+        };
+        appended.or_else(|why| self.lose(why))
+    }
+
+    /// Returns `true` if the record must be dropped, for want of room in the ring of the thread's
+    /// ID: producers that are faster than the consumer need no more than a look.
+    fn is_full_here(&self, request: &Append) -> bool {
+        let State::Claimed(block, Some(source)) = self.handle.state() else { return false };
+        let id = source.hint().filter(|&id| id < source.id_count());
+        self.overflow == Overflow::DropNewest
+            && id.is_some_and(|id| !self.shard_at(block.of_id(id)).has_room(request))
+    }
+
+    #[inline(never)]
+    fn try_slowly(&self, request: &Append) -> Appended {
         preserving_errno(|| {
             let State::Claimed(block, source) = self.handle.settle(Needs::Handover, self.bytes())
             else {

@@ -1,19 +1,38 @@
 //! Tests of rings: shards by themselves, and rings with every source.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::shard::{Reading, Shard};
 use super::*;
 use crate::critical::ring::{self as layout, Append};
 use crate::handle::State;
 use crate::id::Source;
+use crate::sys::steps::{self, Step};
 
 fn rings(bytes: usize, overflow: Overflow) -> impl Iterator<Item = (Source, Ring)> {
     let sources = Source::ALL.iter().copied().filter(|source| source.prepare().is_ok());
     sources.map(move |source| {
         (source, Ring::with_source(source, bytes, overflow).expect("an available source"))
     })
+}
+
+/// Without the look that comes first, each record is tried once more before it is dropped.
+#[test]
+fn a_record_for_a_full_ring_is_dropped_after_one_look() {
+    for (source, ring) in rings(1024, Overflow::DropNewest) {
+        let tries = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&tries);
+        let _watching = steps::watch(move |step| {
+            (step == Step::Try).then(|| counted.fetch_add(1, Relaxed));
+            None
+        });
+        let dropped = (0..10_000).filter(|_| ring.append(&[0; 16]).is_err()).count();
+        assert!(dropped > 5000 && ring.lost() == dropped as u64, "{source}");
+        // Sections that were aborted are tried again; half of them never are.
+        assert!(tries.load(Relaxed) < dropped / 2, "{source}: {tries:?} tries");
+    }
 }
 
 const CAPACITY: u64 = 1024;

@@ -26,6 +26,11 @@ impl<T: Send> Stack<T> {
                 return Ok(());
             }
         }
+        if self.is_full_here() { Err(item) } else { self.find_room(item) }
+    }
+
+    #[inline(never)]
+    fn find_room(&self, item: Item) -> Result<(), Item> {
         preserving_errno(|| {
             let State::Claimed(block, source) = self.handle.settle(Needs::Fence, self.bytes())
             else {
@@ -37,6 +42,26 @@ impl<T: Send> Stack<T> {
                 false => self.chunks.push(item),
             })
         })
+    }
+
+    /// Returns `true` if neither the shard of the thread's ID nor the shared list has room: a push to
+    /// a full stack needs no more than a look.
+    fn is_full_here(&self) -> bool {
+        self.top_here() == Some(self.full()) && self.chunks.items() >= self.shared_limit
+    }
+
+    /// Returns `true` if neither has an item. The list's count is raised before items are added, so a
+    /// count of 0 means that there are none.
+    fn is_empty_here(&self) -> bool {
+        matches!(self.top_here(), Some(0 | EMPTY)) && self.chunks.items() == 0
+    }
+
+    /// Returns the top of this thread's current shard, as a hint, if the stack has been used and the
+    /// thread has an ID.
+    fn top_here(&self) -> Option<i64> {
+        let State::Claimed(block, Some(source)) = self.handle.state() else { return None };
+        let id = source.hint().filter(|&id| id < source.id_count())?;
+        Some(block.word_of_id(id).load(Relaxed))
     }
 
     /// Pushes to this thread's current shard; `None` if it has none.
@@ -60,15 +85,18 @@ impl<T: Send> Stack<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn pop_slowly(&self) -> Option<Item> {
-        self.find_item().inspect(|&item| announce_popped(item))
+        let atomic = self.handle.atomic_block().and_then(own_at_hint);
+        let popped = atomic.and_then(|(shard, mut owned)| shard.pop(&mut owned));
+        let item = match popped {
+            None if self.is_empty_here() => return None,
+            None => self.find_item(),
+            popped => popped,
+        };
+        item.inspect(|&item| announce_popped(item))
     }
 
+    #[inline(never)]
     fn find_item(&self) -> Option<Item> {
-        if let Some((shard, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
-            if let Some(item) = shard.pop(&mut owned) {
-                return Some(item);
-            }
-        }
         preserving_errno(|| {
             let State::Claimed(block, source) = self.handle.settle(Needs::Fence, self.bytes())
             else {

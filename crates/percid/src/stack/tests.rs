@@ -41,6 +41,27 @@ fn what_does_not_fit_a_part_goes_to_the_shared_list_and_comes_back() {
     }
 }
 
+/// Without the look that comes first, each push and each pop is tried once more.
+#[test]
+fn a_full_and_an_empty_stack_are_found_by_one_look() {
+    for source in Source::ALL.iter().copied() {
+        let mut stack = Stack::<u64>::bounded(4, 0);
+        let Ok(handle) = Handle::with_source(source, Needs::Fence, stack.bytes()) else { continue };
+        stack.handle = handle;
+        let tries = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&tries);
+        let _watching = steps::watch(move |step| {
+            (step == Step::Try).then(|| counted.fetch_add(1, Relaxed));
+            None
+        });
+        let refused = (0..10_000).filter(|&item| stack.push(item) == Err(item)).count();
+        let missed = (0..10_000).filter(|_| stack.pop().is_none()).count();
+        assert!(refused > 5000 && missed > 5000, "{source}");
+        // Sections that were aborted are tried again; half of them never are.
+        assert!(tries.load(Relaxed) < 5000, "{source}: {tries:?} tries");
+    }
+}
+
 #[test]
 fn a_bounded_stack_refuses_and_gives_back() {
     let stack = Stack::bounded(4, 10);

@@ -20,9 +20,14 @@ pub(super) fn operations() -> impl Iterator<Item = Operation> {
         #[cfg(feature = "peers")]
         Operation::other(FAMILY, "array_queue_overwrite", Queue::default()),
     ];
-    others.into_iter().chain(Operation::per_source(FAMILY, "ring_append", |source| {
-        Ring::with_source(source, BYTES, Overflow::OverwriteOldest)
-    }))
+    let appended = |name, overflow| {
+        let ring = move |source| Ring::with_source(source, BYTES, overflow);
+        Operation::per_source(FAMILY, name, ring)
+    };
+    others
+        .into_iter()
+        .chain(appended("ring_append", Overflow::OverwriteOldest))
+        .chain(appended("ring_append_full", Overflow::DropNewest))
 }
 
 /// One queue of records for all threads that overwrites the oldest, and the number of overwritten
