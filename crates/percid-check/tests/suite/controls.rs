@@ -1,0 +1,186 @@
+//! Injected faults, each of which a check must find; without them it finds nothing.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+use percid::id::SourceError;
+use percid::per_id::{Field, Word};
+use percid::{PerId, Source, testing};
+use percid_check::{Check, Failure, Part, Random, Structure};
+
+/// Additions of an operation.
+const BATCH: i64 = 50;
+
+/// An injected fault of [`Sum`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// An addition reads the word, and then stores it by another operation.
+    TwoOperations,
+    /// An addition notes each try.
+    EveryTryCounts,
+    /// A drain reads words that it does not hold, and stores 0.
+    DrainWithoutHold,
+    /// A drain does not fence the CPUs.
+    SkippedFence,
+    /// An operation panics, about once in a thousand times.
+    Panic,
+}
+
+struct Sum {
+    words: PerId<Word>,
+    expected: AtomicI64,
+    fault: Fault,
+}
+
+impl Sum {
+    fn with_source(source: Source, fault: Fault) -> Result<Sum, SourceError> {
+        let words = PerId::with_source(source, (|| Word::new(0)) as fn() -> Word)?;
+        Ok(Sum { words, expected: AtomicI64::new(0), fault })
+    }
+
+    fn current(&self) -> i64 {
+        self.words.current().map_or(0, Word::load)
+    }
+
+    /// Adds 1 like a structure that needs more than an addition: stores what it has computed, if
+    /// nothing has changed.
+    fn add_by_comparison(&self) {
+        for _ in 0..100 {
+            let seen = self.current();
+            if self.fault == Fault::EveryTryCounts {
+                self.expected.fetch_add(1, Relaxed);
+            }
+            if self.words.store_if(Field::whole(), seen, seen + 1).is_ok() {
+                if self.fault != Fault::EveryTryCounts {
+                    self.expected.fetch_add(1, Relaxed);
+                }
+                return;
+            }
+        }
+    }
+}
+
+impl Structure for Sum {
+    fn operate(&self, random: &mut Random) {
+        match self.fault {
+            Fault::TwoOperations => {
+                let sum = self.current() + 1;
+                let (before, word) = self.words.swap(Field::whole(), sum).expect("memory");
+                // After eight aborted tries it is a word without an ID. That is found too, but
+                // earlier than the fault at an instruction.
+                if self.words.id_of(word).is_none() {
+                    word.store(before + 1);
+                }
+                self.expected.fetch_add(1, Relaxed);
+            }
+            Fault::Panic if random.below(1000) == 0 => panic!("an injected panic"),
+            _ if random.below(2) == 0 => self.add_by_comparison(),
+            _ => {
+                // Many in a row: threads are inside sections most of the time.
+                for _ in 0..BATCH {
+                    self.words.add(Field::whole(), 1).expect("memory");
+                }
+                self.expected.fetch_add(BATCH, Relaxed);
+            }
+        }
+    }
+
+    fn visit(&self) {
+        testing::skip_fence(self.fault == Fault::SkippedFence);
+        if self.fault == Fault::DrainWithoutHold {
+            for (_, word) in self.words.iter() {
+                self.expected.fetch_sub(word.load(), Relaxed);
+                word.store(0);
+            }
+        } else {
+            for word in self.words.visit() {
+                self.expected.fetch_sub(word.load(), Relaxed);
+                word.store(0);
+            }
+        }
+        testing::skip_fence(false);
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        let sum: i64 = self.words.iter().map(|(_, word)| word.load()).sum();
+        let expected = self.expected.load(Relaxed);
+        if sum == expected { Ok(()) } else { Err(format!("{sum} instead of {expected}")) }
+    }
+}
+
+/// Returns the results of all sources that are available. A check ends at its first failure, so
+/// many rounds cost nothing.
+fn failures(fault: Fault) -> Vec<(Source, Option<Failure>)> {
+    let available = Source::ALL.iter().copied().filter(|source| source.prepare().is_ok());
+    let check = |source| {
+        let check = Check::new(move |source| Sum::with_source(source, fault));
+        // The atomic source has no sections, so its drains need no fence.
+        let is_none = fault == Fault::SkippedFence && source == Source::Atomic;
+        check.sources(&[source]).rounds(if is_none { 20 } else { 2000 }).run().err()
+    };
+    available.map(|source| (source, check(source))).collect()
+}
+
+#[test]
+fn two_operations_instead_of_one_are_found_at_an_instruction() {
+    for (source, failure) in failures(Fault::TwoOperations) {
+        let failure = failure.unwrap_or_else(|| panic!("{source} hides the fault"));
+        println!("{failure}");
+        if source != Source::Atomic {
+            assert_eq!(failure.part(), Part::EveryInstruction, "{failure}");
+            assert!(failure.to_string().contains("instruction"), "{failure}");
+        }
+    }
+}
+
+#[test]
+fn an_operation_that_counts_each_try_is_found_at_an_instruction() {
+    for (source, failure) in failures(Fault::EveryTryCounts) {
+        let failure = failure.unwrap_or_else(|| panic!("{source} hides the fault"));
+        println!("{failure}");
+        if source != Source::Atomic {
+            assert_eq!(failure.part(), Part::EveryInstruction, "{failure}");
+        }
+    }
+}
+
+#[test]
+fn a_drain_without_hold_is_found_at_random() {
+    for (source, failure) in failures(Fault::DrainWithoutHold) {
+        let failure = failure.unwrap_or_else(|| panic!("{source} hides the fault"));
+        println!("{failure}");
+        assert_eq!(failure.part(), Part::AtRandom, "{failure}");
+    }
+}
+
+#[test]
+fn a_drain_without_its_fence_is_found_at_random() {
+    for (source, failure) in failures(Fault::SkippedFence) {
+        assert_eq!(failure.is_some(), source != Source::Atomic, "{source}: {failure:?}");
+        if let Some(failure) = failure {
+            println!("{failure}");
+            assert_eq!(failure.part(), Part::AtRandom, "{failure}");
+        }
+    }
+}
+
+#[test]
+fn a_panic_is_a_failure() {
+    for (source, failure) in failures(Fault::Panic) {
+        let failure = failure.unwrap_or_else(|| panic!("{source} hides the panic"));
+        assert_eq!(failure.message(), "panic: an injected panic");
+        assert_eq!(failure.source(), source);
+    }
+}
+
+#[test]
+fn without_a_fault_nothing_is_found() -> Result<(), Failure> {
+    let report = Check::new(|source| Sum::with_source(source, Fault::None)).run()?;
+    println!("{report}");
+    for of_source in &report.sources {
+        let work = of_source.work;
+        assert!(work.operations > 0 && work.visits > 0, "{report}");
+        assert_eq!(work.instructions > 0, of_source.no_instructions.is_none(), "{report}");
+    }
+    Ok(())
+}
