@@ -19,7 +19,6 @@ struct Part {
 }
 
 const FIRST: Field<Part, Pointer<Block>> = field!(Part, first);
-const TAKEN: Field<Part, Word> = field!(Part, taken);
 const NEXT: Field<Block, Pointer<Block>> = field!(Block, next);
 
 /// Blocks that were given back, for the CPU that gave them back.
@@ -29,13 +28,12 @@ pub(crate) struct FreeList {
 
 impl FreeList {
     pub(crate) const fn new() -> FreeList {
-        let part = || Part { first: Pointer::null(), taken: Word::new(0) };
-        FreeList { parts: PerId::new(part) }
+        FreeList { parts: PerId::new(|| Part { first: Pointer::null(), taken: Word::new(0) }) }
     }
 
     /// Takes a block of this CPU's part, or makes one.
     pub(crate) fn take(&self) -> Box<Block> {
-        let _ = self.parts.add(TAKEN, 1);
+        let _ = self.parts.add(field!(Part, taken), 1);
         // SAFETY: all blocks were pushed by `give_back`, with this field.
         match unsafe { self.parts.pop(FIRST, NEXT) } {
             // SAFETY: it was a box, and it is in no list any more.
@@ -73,9 +71,8 @@ impl Drop for FreeList {
 
 /// Frees the blocks of a list that no other thread uses.
 fn free(first: &Pointer<Block>) -> usize {
-    let mut next = first.load();
+    let (mut next, mut freed) = (first.load(), 0);
     first.store(ptr::null_mut());
-    let mut freed = 0;
     while let Some(block) = NonNull::new(next) {
         // SAFETY: each block was a box, and the list that it was in is the caller's.
         next = unsafe { Box::from_raw(block.as_ptr()) }.next.load();
@@ -83,3 +80,7 @@ fn free(first: &Pointer<Block>) -> usize {
     }
     freed
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -21,12 +21,12 @@ use crate::structure::Structure;
 const DISTURBING: usize = 2;
 
 /// Disturbances by each of them in a round.
-const DISTURBANCES: usize = 200;
+const DISTURBANCES: usize = 100;
 
 /// Operations by each thread in a round: at least the first number, and then until the disturbances
 /// are done, at most the second one.
 const FEWEST: u64 = 1000;
-const MOST: u64 = 100_000;
+const MOST: u64 = 1_000_000;
 
 /// Checks a structure in rounds: after each all threads rest, and the structure is audited.
 pub(crate) fn check(

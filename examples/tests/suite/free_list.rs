@@ -2,6 +2,21 @@
 
 use crate::program::{self, sources};
 
+const PAGE: &str = include_str!("../../../docs/how-to/build-a-structure.md");
+const LIST: &str = include_str!("../../free_list/free_list.rs");
+const TESTS: &str = include_str!("../../free_list/tests.rs");
+
+#[test]
+fn the_page_shows_the_code_as_it_is() {
+    let blocks = PAGE.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let blocks: Vec<&str> = blocks.collect();
+    let [list, fault, structure] = blocks[..] else { panic!("{} blocks", blocks.len()) };
+    let before_the_test = LIST.split("\n#[cfg(test)]").next().unwrap_or_default();
+    assert!(before_the_test.ends_with(list), "another list");
+    assert!(TESTS.contains(fault) && TESTS.ends_with(structure), "other tests");
+    assert!(list.lines().count() <= 80);
+}
+
 #[test]
 fn every_block_is_counted() {
     for source in sources() {

@@ -168,7 +168,9 @@ impl<'c> Traps<'c> {
         self.hits.set(hits);
         if too_many {
             self.disarm_all();
-            self.wrong.set(Some(format!("{MOST_HITS} aborts do not end an operation")));
+            self.wrong.set(Some(format!(
+                "{MOST_HITS} aborts do not end an operation; nor would it end without an ID"
+            )));
             return;
         }
         match self.response.get() {

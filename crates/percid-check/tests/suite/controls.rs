@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use percid::id::SourceError;
-use percid::per_id::{Field, Word};
+use percid::per_id::{Field, Unchanged, Word};
 use percid::{PerId, Source, testing};
 use percid_check::{Check, Failure, Part, Random, Structure};
 
@@ -22,6 +22,10 @@ enum Fault {
     DrainWithoutHold,
     /// A drain does not fence the CPUs.
     SkippedFence,
+    /// An addition searches in the wrong place for the value that it must compare.
+    Endless,
+    /// The operating thread is not registered with the kernel, so nothing is aborted.
+    Unregistered,
     /// An operation panics, about once in a thousand times.
     Panic,
 }
@@ -45,17 +49,20 @@ impl Sum {
     /// Adds 1 like a structure that needs more than an addition: stores what it has computed, if
     /// nothing has changed.
     fn add_by_comparison(&self) {
-        for _ in 0..100 {
-            let seen = self.current();
+        let mut seen = self.current();
+        loop {
             if self.fault == Fault::EveryTryCounts {
                 self.expected.fetch_add(1, Relaxed);
             }
-            if self.words.store_if(Field::whole(), seen, seen + 1).is_ok() {
-                if self.fault != Fault::EveryTryCounts {
-                    self.expected.fetch_add(1, Relaxed);
-                }
-                return;
+            match self.words.store_if(Field::whole(), seen, seen + 1) {
+                Ok(_) => break,
+                Err(Unchanged::Differs(now)) if self.fault != Fault::Endless => seen = now,
+                // A thread without an ID does not find here what `store_if` compares.
+                Err(_) => seen = self.current(),
             }
+        }
+        if self.fault != Fault::EveryTryCounts {
+            self.expected.fetch_add(1, Relaxed);
         }
     }
 }
@@ -71,6 +78,11 @@ impl Structure for Sum {
                 if self.words.id_of(word).is_none() {
                     word.store(before + 1);
                 }
+                self.expected.fetch_add(1, Relaxed);
+            }
+            Fault::Unregistered => {
+                testing::unregister_this_thread();
+                self.words.add(Field::whole(), 1).expect("memory");
                 self.expected.fetch_add(1, Relaxed);
             }
             Fault::Panic if random.below(1000) == 0 => panic!("an injected panic"),
@@ -114,8 +126,9 @@ fn failures(fault: Fault) -> Vec<(Source, Option<Failure>)> {
     let available = Source::ALL.iter().copied().filter(|source| source.prepare().is_ok());
     let check = |source| {
         let check = Check::new(move |source| Sum::with_source(source, fault));
-        // The atomic source has no sections, so its drains need no fence.
-        let is_none = fault == Fault::SkippedFence && source == Source::Atomic;
+        // The atomic source has no sections, so these are no faults with it.
+        let of_sections = [Fault::SkippedFence, Fault::Endless, Fault::Unregistered];
+        let is_none = source == Source::Atomic && of_sections.contains(&fault);
         check.sources(&[source]).rounds(if is_none { 20 } else { 2000 }).run().err()
     };
     available.map(|source| (source, check(source))).collect()
@@ -160,6 +173,28 @@ fn a_drain_without_its_fence_is_found_at_random() {
         if let Some(failure) = failure {
             println!("{failure}");
             assert_eq!(failure.part(), Part::AtRandom, "{failure}");
+        }
+    }
+}
+
+#[test]
+fn an_operation_that_aborts_do_not_end_is_found() {
+    for (source, failure) in failures(Fault::Endless) {
+        assert_eq!(failure.is_some(), source != Source::Atomic, "{source}: {failure:?}");
+        if let Some(failure) = failure {
+            println!("{failure}");
+            assert!(failure.message().contains("do not end"), "{failure}");
+        }
+    }
+}
+
+#[test]
+fn a_section_that_is_not_aborted_is_found() {
+    for (source, failure) in failures(Fault::Unregistered) {
+        assert_eq!(failure.is_some(), source != Source::Atomic, "{source}: {failure:?}");
+        if let Some(failure) = failure {
+            println!("{failure}");
+            assert!(failure.message().contains("did not abort"), "{failure}");
         }
     }
 }

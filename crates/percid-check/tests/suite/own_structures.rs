@@ -16,7 +16,7 @@ use percid_check::{Check, Failure, Random, Structure};
 fn check<S: Structure>(
     make: impl Fn(Source) -> Result<S, SourceError> + 'static,
 ) -> Result<(), Failure> {
-    let report = Check::new(make).run()?;
+    let report = Check::new(make).rounds(10).run()?;
     println!("{report}");
     let sources = report.sources.iter().map(|of_source| of_source.source);
     let sources: Vec<Source> = sources.chain(report.unavailable.iter().map(|one| one.0)).collect();
