@@ -1,7 +1,8 @@
 //! Child processes that use the structure.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
-use std::{io, ptr};
+use std::time::Duration;
+use std::{io, ptr, thread};
 
 use crate::guarded::guarded;
 use crate::random::Random;
@@ -10,8 +11,13 @@ use crate::structure::Structure;
 /// Operations of a child.
 const OPERATIONS: usize = 100;
 
-/// Seconds after which the kernel ends a child that hangs.
-const LIMIT: u32 = 60;
+/// Number of waits after which a child that hangs is killed. Several, since a process that is
+/// stopped loses one of them only.
+const WAITS: usize = 60_000;
+const WAIT: Duration = Duration::from_millis(1);
+
+/// Bytes of a child's text, which fit into a pipe.
+const MOST_TEXT: usize = 1024;
 
 /// Forks. The child operates, visits and audits; the parent waits for it.
 ///
@@ -32,8 +38,6 @@ pub(crate) fn check(structure: &dyn Structure, random: &mut Random) -> Result<bo
 }
 
 fn be_child(structure: &dyn Structure, random: &mut Random, mut writer: PipeWriter) -> ! {
-    // SAFETY: no pointers.
-    unsafe { libc::alarm(LIMIT) };
     let done = guarded(|| {
         (0..OPERATIONS).for_each(|_| structure.operate(random));
         structure.visit();
@@ -42,32 +46,52 @@ fn be_child(structure: &dyn Structure, random: &mut Random, mut writer: PipeWrit
     let result = done.and_then(|audited| audited);
     if let Err(text) = &result {
         // Without the text the parent has the status.
-        let _ = writer.write_all(text.as_bytes());
+        let _ = writer.write_all(&text.as_bytes()[..text.len().min(MOST_TEXT)]);
     }
     // SAFETY: ends the process without the parent's exit handlers.
     unsafe { libc::_exit(i32::from(result.is_err())) }
 }
 
 fn wait_for(child: libc::pid_t, mut reader: PipeReader) -> Result<(), String> {
-    let mut text = String::new();
-    let read = reader.read_to_string(&mut text);
-    let mut status = 0;
-    loop {
-        // SAFETY: the status is writable.
-        let waited = unsafe { libc::waitpid(child, ptr::from_mut(&mut status), 0) };
-        if waited == child {
-            break;
+    let status = match wait(child) {
+        Ok(Some(status)) => status,
+        Ok(None) => {
+            // SAFETY: the child is this process's, and was not waited for.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            wait(child).ok();
+            return Err("a child does not end".to_owned());
         }
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return Err("cannot wait for a child".to_owned());
-        }
-    }
+        Err(error) => return Err(format!("cannot wait for a child: {error}")),
+    };
     if libc::WIFSIGNALED(status) {
         return Err(format!("signal {} has ended a child", libc::WTERMSIG(status)));
     }
+    let mut text = Vec::new();
+    let read = reader.read_to_end(&mut text);
     match (libc::WEXITSTATUS(status), read) {
         (0, _) => Ok(()),
-        (_, Ok(_)) => Err(text),
-        (status, Err(_)) => Err(format!("a child has ended with status {status}")),
+        (_, Ok(length)) if length > 0 => {
+            Err(format!("in a child: {}", String::from_utf8_lossy(&text)))
+        }
+        (status, _) => Err(format!("a child has ended with status {status}")),
     }
+}
+
+/// Waits for a child. Returns its status; `None` if it does not end.
+fn wait(child: libc::pid_t) -> io::Result<Option<libc::c_int>> {
+    for _ in 0..WAITS {
+        let mut status = 0;
+        // SAFETY: the status is writable.
+        match unsafe { libc::waitpid(child, ptr::from_mut(&mut status), libc::WNOHANG) } {
+            0 => thread::sleep(WAIT),
+            -1 => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            _ => return Ok(Some(status)),
+        }
+    }
+    Ok(None)
 }

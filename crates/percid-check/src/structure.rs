@@ -42,7 +42,7 @@ pub trait Structure: Sync {
     fn operate(&self, random: &mut Random);
 
     /// Operates in a signal handler, which interrupts `operate` at any instruction. Must be
-    /// async-signal-safe. Does nothing unless it is implemented.
+    /// async-signal-safe; a panic may end the process. Does nothing unless it is implemented.
     fn interrupt(&self, random: &mut Random) {
         let _ = random;
     }

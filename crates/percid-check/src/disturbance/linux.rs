@@ -127,11 +127,8 @@ impl<'s> Disturbances<'s> {
     ///
     /// # Errors
     ///
-    /// A finding of the child, or the panic of a signal handler.
+    /// A finding of the child.
     pub(crate) fn disturb_at_rest(&self, random: &mut Random) -> Result<(), String> {
-        if let Some(text) = self.signals.panic() {
-            return Err(format!("in a signal handler: {text}"));
-        }
         if fork::check(self.structure, random)? {
             count(&self.counts.forks);
         }

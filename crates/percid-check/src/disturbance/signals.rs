@@ -3,11 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use crate::guarded::guarded;
 use crate::process::{self, Installed};
 use crate::random::Random;
 use crate::report::{Counts, count};
@@ -22,7 +20,6 @@ pub(super) struct Signals<'s> {
     counts: &'s Counts,
     sent: AtomicU64,
     handled: AtomicU64,
-    panic: Mutex<Option<String>>,
     _installed: Installed,
 }
 
@@ -41,7 +38,6 @@ impl<'s> Signals<'s> {
             counts,
             sent: AtomicU64::new(0),
             handled: AtomicU64::new(0),
-            panic: Mutex::new(None),
             _installed: Installed::new(number(), handler)?,
         });
         SIGNALS.store(ptr::from_ref(&*signals).cast_mut().cast(), SeqCst);
@@ -67,20 +63,10 @@ impl<'s> Signals<'s> {
         }
     }
 
-    /// Returns the panic of a handler. Must be called when no handler runs.
-    pub(super) fn panic(&self) -> Option<String> {
-        self.panic.try_lock().ok()?.take()
-    }
-
     fn handle(&self) {
         // Unlike the others, the choices of handlers depend on their order.
         let mut random = Random::new(self.sent.load(SeqCst));
-        if let Err(text) = guarded(|| self.structure.interrupt(&mut random)) {
-            // A second panic, in a handler that interrupts this one, need not be kept.
-            if let Ok(mut panic) = self.panic.try_lock() {
-                *panic = Some(text);
-            }
-        }
+        self.structure.interrupt(&mut random);
         count(&self.counts.signals);
         self.handled.fetch_add(1, SeqCst);
     }

@@ -12,9 +12,10 @@ use crate::random::Random;
 use crate::report::{Counts, count};
 use crate::structure::Structure;
 
-/// The time after which the interrupted thread goes on by itself: the other one must be waiting for
-/// it then.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Number of waits after which the interrupted thread goes on by itself: the other one must be
+/// waiting for it then. Several, since a process that is stopped loses one of them only.
+const WAITS: usize = 60;
+const WAIT: Duration = Duration::from_secs(1);
 
 /// The exchange of requests and answers.
 #[derive(Default)]
@@ -47,9 +48,14 @@ impl Helper {
         let mut state = self.lock();
         (state.request, state.answer) = (Some(interruption), None);
         self.changed.notify_all();
-        let answered =
-            self.changed.wait_timeout_while(state, PATIENCE, |state| state.answer.is_none());
-        let (mut state, _) = answered.unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..WAITS {
+            let unanswered = |state: &mut State| state.answer.is_none();
+            let waited = self.changed.wait_timeout_while(state, WAIT, unanswered);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.answer.is_some() {
+                break;
+            }
+        }
         let late = "an operation of another thread waits for the interrupted one";
         state.answer.take().unwrap_or_else(|| Err(late.to_owned()))
     }

@@ -1,11 +1,17 @@
 //! Injected faults, each of which a check must find; without them it finds nothing.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::{process, thread};
 
 use percid::id::SourceError;
 use percid::per_id::{Field, Unchanged, Word};
 use percid::{PerId, Source, testing};
 use percid_check::{Check, Failure, Part, Random, Structure};
+
+/// `true` if checks send signals and fork.
+const IS_LINUX: bool =
+    cfg!(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)));
 
 /// Additions of an operation.
 const BATCH: i64 = 50;
@@ -28,18 +34,29 @@ enum Fault {
     Unregistered,
     /// An operation panics, about once in a thousand times.
     Panic,
+    /// A child process does not account for its operations.
+    LostInChild,
+    /// A child process ends early.
+    DeadChild,
+    /// A child process never ends.
+    EndlessChild,
+    /// An operation holds a lock, which all need.
+    Lock,
 }
 
 struct Sum {
     words: PerId<Word>,
     expected: AtomicI64,
     fault: Fault,
+    process: u32,
+    lock: Mutex<()>,
 }
 
 impl Sum {
     fn with_source(source: Source, fault: Fault) -> Result<Sum, SourceError> {
         let words = PerId::with_source(source, (|| Word::new(0)) as fn() -> Word)?;
-        Ok(Sum { words, expected: AtomicI64::new(0), fault })
+        let (process, lock) = (process::id(), Mutex::new(()));
+        Ok(Sum { words, expected: AtomicI64::new(0), fault, process, lock })
     }
 
     fn current(&self) -> i64 {
@@ -69,7 +86,18 @@ impl Sum {
 
 impl Structure for Sum {
     fn operate(&self, random: &mut Random) {
+        let is_child = process::id() != self.process;
         match self.fault {
+            Fault::LostInChild if is_child => _ = self.words.add(Field::whole(), 1),
+            Fault::DeadChild if is_child => process::abort(),
+            Fault::EndlessChild if is_child => loop {
+                thread::park();
+            },
+            Fault::Lock => {
+                let _lock = self.lock.lock();
+                self.words.add(Field::whole(), 1).expect("memory");
+                self.expected.fetch_add(1, Relaxed);
+            }
             Fault::TwoOperations => {
                 let sum = self.current() + 1;
                 let (before, word) = self.words.swap(Field::whole(), sum).expect("memory");
@@ -127,8 +155,8 @@ fn failures(fault: Fault) -> Vec<(Source, Option<Failure>)> {
     let check = |source| {
         let check = Check::new(move |source| Sum::with_source(source, fault));
         // The atomic source has no sections, so these are no faults with it.
-        let of_sections = [Fault::SkippedFence, Fault::Endless, Fault::Unregistered];
-        let is_none = source == Source::Atomic && of_sections.contains(&fault);
+        let of_sections = [Fault::SkippedFence, Fault::Endless, Fault::Unregistered, Fault::Lock];
+        let is_none = source == Source::Atomic && of_sections.contains(&fault) || !IS_LINUX;
         check.sources(&[source]).rounds(if is_none { 20 } else { 2000 }).run().err()
     };
     available.map(|source| (source, check(source))).collect()
@@ -205,6 +233,45 @@ fn a_panic_is_a_failure() {
         let failure = failure.unwrap_or_else(|| panic!("{source} hides the panic"));
         assert_eq!(failure.message(), "panic: an injected panic");
         assert_eq!(failure.source(), source);
+    }
+}
+
+/// Checks that every source has a failure with `text`, if processes fork.
+fn is_found_in_children(fault: Fault, text: &str) {
+    for (source, failure) in failures(fault) {
+        assert_eq!(failure.is_some(), IS_LINUX, "{source}: {failure:?}");
+        if let Some(failure) = failure {
+            println!("{failure}");
+            assert!(failure.message().contains(text), "{failure}");
+        }
+    }
+}
+
+#[test]
+fn a_child_that_loses_operations_is_found() {
+    is_found_in_children(Fault::LostInChild, "in a child: ");
+}
+
+#[test]
+fn a_child_that_ends_early_is_found() {
+    is_found_in_children(Fault::DeadChild, "signal 6 has ended a child");
+}
+
+#[test]
+#[ignore = "slow: a minute for each source"]
+fn a_child_that_does_not_end_is_found() {
+    is_found_in_children(Fault::EndlessChild, "a child does not end");
+}
+
+#[test]
+#[ignore = "slow: a minute for each source"]
+fn an_operation_that_holds_a_lock_is_found() {
+    for (source, failure) in failures(Fault::Lock) {
+        assert_eq!(failure.is_some(), source != Source::Atomic, "{source}: {failure:?}");
+        if let Some(failure) = failure {
+            println!("{failure}");
+            assert!(failure.message().contains("waits for the interrupted one"), "{failure}");
+        }
     }
 }
 
