@@ -8,7 +8,7 @@ use percid::Source;
 use percid::id::SourceError;
 
 use crate::failure::{Failure, Finding, Part};
-use crate::instructions::{self, Instructions};
+use crate::instructions;
 use crate::plan::Plan;
 use crate::report::{Counts, Report, SourceReport};
 use crate::stress;
@@ -24,7 +24,8 @@ const ROUNDS: u64 = 20;
 
 /// A check of a structure: build it, then [`run`](Check::run) it.
 ///
-/// `make` makes the structure with a source, as the `with_source` of percid's structures does.
+/// `make` makes the structure with a source, as the `with_source` of percid's structures does: one
+/// for each part of the check.
 ///
 /// ```
 /// use percid::{PerId, Source, per_id::{Field, Word}};
@@ -163,54 +164,47 @@ impl<S: Structure> Check<S> {
         let plan = Plan { seed, rounds: self.rounds, threads: self.threads };
         let mut report = Report { seed, sources: Vec::new(), unavailable: Vec::new() };
         for &source in &self.sources {
-            match source.prepare() {
-                Err(why) => report.unavailable.push((source, why)),
-                Ok(()) => match self.with_source(source, plan)? {
-                    Err(why) => report.unavailable.push((source, why)),
-                    Ok(checked) => report.sources.push(checked),
-                },
+            match self.with_source(source, plan) {
+                Ok(checked) => report.sources.push(checked),
+                Err(Stop::Unavailable(why)) => report.unavailable.push((source, why)),
+                Err(Stop::Found(failure)) => return Err(failure),
             }
         }
         Ok(report)
     }
 
-    fn with_source(
-        &self,
-        source: Source,
-        plan: Plan,
-    ) -> Result<Result<SourceReport, SourceError>, Failure> {
+    fn with_source(&self, source: Source, plan: Plan) -> Result<SourceReport, Stop> {
+        source.prepare().map_err(Stop::Unavailable)?;
         let counts = Counts::default();
         let failure =
-            |part| move |finding: Finding| Failure { source, part, seed: plan.seed, finding };
-        let mut no_instructions = None;
-        match (self.make)(source) {
-            Err(why) => return Ok(Err(why)),
-            Ok(structure) => {
-                let run = |structure: &S| instructions::check(structure, source, plan, &counts);
-                match leaking(structure, run).map_err(failure(Part::EveryInstruction))? {
-                    Instructions::Interrupted => (),
-                    Instructions::Not(why) => no_instructions = Some(why),
-                }
-            }
+            |part| move |finding| Stop::Found(Failure { source, part, seed: plan.seed, finding });
+        let interrupted = |structure: &S| instructions::check(structure, source, plan, &counts);
+        let no_instructions =
+            self.part(source, interrupted)?.map_err(failure(Part::EveryInstruction))?;
+        let stressed = |structure: &S| stress::check(structure, source, plan, &counts);
+        self.part(source, stressed)?.map_err(failure(Part::AtRandom))?;
+        Ok(SourceReport { source, work: counts.work(), no_instructions })
+    }
+
+    /// Runs a part with a new structure, which is dropped only if nothing was found.
+    fn part<R>(
+        &self,
+        source: Source,
+        part: impl FnOnce(&S) -> Result<R, Finding>,
+    ) -> Result<Result<R, Finding>, Stop> {
+        let structure = (self.make)(source).map_err(Stop::Unavailable)?;
+        let result = part(&structure);
+        if result.is_err() {
+            mem::forget(structure);
         }
-        match (self.make)(source) {
-            Err(why) => return Ok(Err(why)),
-            Ok(structure) => {
-                let run = |structure: &S| stress::check(structure, source, plan, &counts);
-                leaking(structure, run).map_err(failure(Part::AtRandom))?;
-            }
-        }
-        Ok(Ok(SourceReport { source, work: counts.work(), no_instructions }))
+        Ok(result)
     }
 }
 
-/// Runs a part with a structure, which is dropped only if nothing was found.
-fn leaking<S, R>(structure: S, part: impl FnOnce(&S) -> Result<R, Finding>) -> Result<R, Finding> {
-    let result = part(&structure);
-    if result.is_err() {
-        mem::forget(structure);
-    }
-    result
+/// The reason why a source is not checked to the end.
+enum Stop {
+    Unavailable(SourceError),
+    Found(Failure),
 }
 
 impl<S> fmt::Debug for Check<S> {

@@ -7,7 +7,6 @@ use percid::Source;
 
 use super::helper::{Cpus, Helper};
 use super::interruption::Interruption;
-use super::outcome::Instructions;
 use super::section::Section;
 use super::traps::{Response, Traps};
 use crate::failure::Finding;
@@ -25,18 +24,18 @@ const DRAWS: u64 = 16;
 const DRAWS_OF_A_VISIT: u64 = 4;
 
 /// Checks a structure: every interruption at every instruction of the sections that operations
-/// reach.
+/// reach. Returns the reason if there were none.
 pub(crate) fn check(
     structure: &dyn Structure,
     source: Source,
     plan: Plan,
     counts: &Counts,
-) -> Result<Instructions, Finding> {
+) -> Result<Option<String>, Finding> {
     if source == Source::Atomic {
-        return Ok(Instructions::Not("this source has no critical sections".to_owned()));
+        return Ok(Some("this source has no critical sections".to_owned()));
     }
     let Some(sections) = Section::all() else {
-        return Ok(Instructions::Not("the program has instructions that are unknown".to_owned()));
+        return Ok(Some("the program has instructions that are unknown".to_owned()));
     };
     let allowed = process::allowed_cpus();
     let cpus = Cpus { own: allowed.first().copied().unwrap_or(0), other: allowed.get(1).copied() };
@@ -90,13 +89,13 @@ struct Way {
 }
 
 impl Campaign<'_> {
-    fn run(&self, sections: &'static [Section]) -> Result<Instructions, Finding> {
+    fn run(&self, sections: &'static [Section]) -> Result<Option<String>, Finding> {
         process::move_to(process::thread(), &[self.cpus.own]);
         let interrupt = || self.interrupt();
         let traps = match Traps::new(sections, &interrupt, self.counts) {
             Ok(traps) => traps,
             Err(error) => {
-                return Ok(Instructions::Not(format!("cannot write to /proc/self/mem: {error}")));
+                return Ok(Some(format!("cannot write to /proc/self/mem: {error}")));
             }
         };
         for draw in 0..DRAWS {
@@ -110,9 +109,9 @@ impl Campaign<'_> {
             }
         }
         if ways.iter().all(Vec::is_empty) {
-            return Ok(Instructions::Not("no operation reached a critical section".to_owned()));
+            return Ok(Some("no operation reached a critical section".to_owned()));
         }
-        Ok(Instructions::Interrupted)
+        Ok(None)
     }
 
     /// Returns the ways to each section, the easiest one first.
