@@ -66,6 +66,16 @@ const ROUNDS: u64 = 20;
 /// assert!(report.work(Source::Atomic).is_some_and(|work| work.operations > 0));
 /// # Ok::<(), percid_check::Failure>(())
 /// ```
+///
+/// # Contract
+///
+/// * **Threads**: one check runs at a time in a process; others wait for it. Other threads should
+///   not use percid during a check.
+/// * **Signals**: a check handles `SIGTRAP` and the last real-time signal, and restores the earlier
+///   handlers. It changes instructions of the program for a moment.
+/// * **Fork**: a check forks the process while its threads rest.
+/// * **Cost**: a few operations for each instruction and interruption, then for each round at least
+///   1000 operations of each thread and 200 disturbances.
 pub struct Check<S> {
     make: Box<dyn Fn(Source) -> Result<S, SourceError>>,
     sources: Vec<Source>,

@@ -72,10 +72,17 @@ impl Installed {
     }
 }
 
-impl Drop for Installed {
-    fn drop(&mut self) {
+impl Installed {
+    /// Restores the earlier handler.
+    pub(crate) fn restore(&self) {
         // SAFETY: the action is one that the kernel has returned.
         unsafe { libc::sigaction(self.signal, &raw const self.earlier, std::ptr::null_mut()) };
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        self.restore();
     }
 }
 

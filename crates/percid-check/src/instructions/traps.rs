@@ -7,10 +7,10 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
-use std::{io, mem};
 
 use super::processor::{PASSED, TRAP, pointer};
 use super::section::Section;
@@ -49,7 +49,7 @@ pub(super) struct Traps<'c> {
     wrong: Cell<Option<String>>,
     interrupt: &'c dyn Fn(),
     counts: &'c Counts,
-    _installed: Installed,
+    installed: Installed,
 }
 
 impl<'c> Traps<'c> {
@@ -80,7 +80,7 @@ impl<'c> Traps<'c> {
             wrong: Cell::default(),
             interrupt,
             counts,
-            _installed: Installed::new(libc::SIGTRAP, handler)?,
+            installed: Installed::new(libc::SIGTRAP, handler)?,
         });
         TRAPS.store(ptr::from_ref(&*traps).cast_mut().cast(), SeqCst);
         Ok(traps)
@@ -200,9 +200,10 @@ extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_vo
         // SAFETY: the kernel passes the context that it will restore.
         let pointer = pointer(unsafe { &mut *context.cast() });
         if !traps.is_some_and(|traps| traps.handle(pointer)) {
-            // Not a trap of this check: without a handler it has the effect that it always has.
-            // SAFETY: zero is a valid action, the default one.
-            unsafe { libc::sigaction(signal, &mem::zeroed(), ptr::null_mut()) };
+            // Not a trap of this check: it gets the handler that it would have without the check.
+            if let Some(traps) = traps {
+                traps.installed.restore();
+            }
             process::signal(process::thread(), signal);
         }
     });
