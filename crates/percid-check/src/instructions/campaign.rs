@@ -23,6 +23,10 @@ const DRAWS: u64 = 16;
 /// Draws after which a visit may make the structure empty, so that others start from that.
 const DRAWS_OF_A_VISIT: u64 = 4;
 
+/// Arrivals of an operation at an instruction that are interrupted, each in its turn: the first ones
+/// of a loop, and the first tries.
+const ARRIVALS: usize = 3;
+
 /// Checks a structure: every interruption at every instruction of the sections that operations
 /// reach. Returns the reason if there were none.
 pub(crate) fn check(
@@ -78,6 +82,14 @@ struct Campaign<'c> {
     random: RefCell<Random>,
     interruption: Cell<Interruption>,
     wrong: Cell<Option<String>>,
+}
+
+/// An instruction, and the arrivals at it before the one that is interrupted.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    section: usize,
+    address: usize,
+    arrival: usize,
 }
 
 /// A way to reach a section.
@@ -147,6 +159,7 @@ impl Campaign<'_> {
         Ok(ways)
     }
 
+    /// Interrupts operations at an instruction, in every way and at several of its arrivals.
     fn interrupt_at(
         &self,
         traps: &Traps<'_>,
@@ -154,40 +167,57 @@ impl Campaign<'_> {
         address: usize,
         ways: &[Way],
     ) -> Result<(), Finding> {
-        let mut reached = false;
-        for interruption in Interruption::all(self.source, self.cpus.other.is_some()) {
-            // An instruction that a mere signal does not meet is met by no other interruption.
-            if !reached && interruption != Interruption::Nothing {
-                break;
-            }
-            self.interruption.set(interruption);
-            let place = || {
-                let instruction = traps.sections[section].describe(address);
-                format!("{instruction} was interrupted by {interruption}")
-            };
-            // After a visit the structure may be empty, which opens other ways.
-            for (index, way) in ways.iter().chain(ways).enumerate() {
-                if index == ways.len() {
-                    self.visit().map_err(|message| Finding { place: place(), message })?;
-                }
-                let mut set: Vec<(usize, usize)> =
-                    way.aborted.iter().map(|&index| (index, traps.sections[index].start)).collect();
-                set.push((section, address));
-                let run = traps.run(&set, Response::Interrupt(section), || self.operate(way.draw));
-                process::move_to(process::thread(), &[self.cpus.own]);
-                let run = run.and_then(|_| self.wrong.take().map_or(Ok(()), Err));
-                run.and_then(|()| self.audit())
-                    .map_err(|message| Finding { place: place(), message })?;
-                if traps.has_interrupted() {
-                    count(&self.counts.interruptions);
-                    reached = true;
-                    break;
+        for arrival in 0..ARRIVALS {
+            for interruption in Interruption::all(self.source, self.cpus.other.is_some()) {
+                self.interruption.set(interruption);
+                let target = Target { section, address, arrival };
+                let reached = self.interrupt_once(traps, target, ways).map_err(|message| {
+                    let instruction = traps.sections[section].describe(address);
+                    let place = format!("{instruction} was interrupted by {interruption}");
+                    Finding { place, message }
+                })?;
+                // An instruction that a mere signal does not meet is met by no other interruption.
+                if interruption == Interruption::Nothing {
+                    match (arrival, reached) {
+                        (0, true) => count(&self.counts.instructions),
+                        (0, false) => count(&self.counts.unreached_instructions),
+                        _ => (),
+                    }
+                    if !reached {
+                        return Ok(());
+                    }
                 }
             }
         }
-        let number = &self.counts;
-        count(if reached { &number.instructions } else { &number.unreached_instructions });
         Ok(())
+    }
+
+    /// Interrupts an operation in the present way. Returns `false` if none came to the instruction.
+    fn interrupt_once(
+        &self,
+        traps: &Traps<'_>,
+        target: Target,
+        ways: &[Way],
+    ) -> Result<bool, String> {
+        let response = Response::Interrupt { section: target.section, before: target.arrival };
+        // After a visit the structure may be empty, which opens other ways.
+        for (index, way) in ways.iter().chain(ways).enumerate() {
+            if index == ways.len() {
+                self.visit()?;
+            }
+            let aborted = way.aborted.iter().map(|&index| (index, traps.sections[index].start));
+            let mut set: Vec<(usize, usize)> = aborted.collect();
+            set.push((target.section, target.address));
+            let run = traps.run(&set, response, || self.operate(way.draw));
+            process::move_to(process::thread(), &[self.cpus.own]);
+            run.and_then(|_| self.wrong.take().map_or(Ok(()), Err))?;
+            self.audit()?;
+            if traps.has_interrupted() {
+                count(&self.counts.interruptions);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn operate(&self, draw: u64) -> Result<(), String> {

@@ -31,8 +31,9 @@ pub(super) enum Response {
     Remove,
     /// Leaves it: all tries are aborted.
     Leave,
-    /// Leaves it unless it is in this section: then removes all, and calls the interruption.
-    Interrupt(usize),
+    /// Leaves it unless it is in `section`, and was hit `before` times: then removes all, and calls
+    /// the interruption.
+    Interrupt { section: usize, before: usize },
 }
 
 /// The traps. All fields are used by one thread only, the one that is checked, also in its handler.
@@ -175,12 +176,15 @@ impl<'c> Traps<'c> {
         }
         match self.response.get() {
             Response::Remove => self.disarm(section),
-            Response::Interrupt(target) if target == section => {
+            Response::Interrupt { section: target, before: 0 } if target == section => {
                 self.disarm_all();
                 self.interrupted.set(true);
                 (self.interrupt)();
             }
-            Response::Leave | Response::Interrupt(_) => (),
+            Response::Interrupt { section: target, before } if target == section => {
+                self.response.set(Response::Interrupt { section, before: before - 1 });
+            }
+            Response::Leave | Response::Interrupt { .. } => (),
         }
     }
 }

@@ -24,6 +24,10 @@ enum Fault {
     TwoOperations,
     /// An addition notes each try.
     EveryTryCounts,
+    /// An operation expects that its thread keeps its ID.
+    KeepsItsId,
+    /// An operation adds 2 in two steps, and a drain expects even words.
+    HalfDone,
     /// A drain reads words that it does not hold, and stores 0.
     DrainWithoutHold,
     /// A drain does not fence the CPUs.
@@ -108,6 +112,15 @@ impl Structure for Sum {
                 }
                 self.expected.fetch_add(1, Relaxed);
             }
+            Fault::KeepsItsId | Fault::HalfDone => {
+                let words = [1, 1].map(|n| self.words.add(Field::whole(), n).expect("memory"));
+                self.expected.fetch_add(2, Relaxed);
+                let [first, second] = words.map(|word| self.words.id_of(word));
+                let both_have_ids = first.is_some() && second.is_some();
+                if self.fault == Fault::KeepsItsId && both_have_ids {
+                    assert_eq!(first, second, "another ID");
+                }
+            }
             Fault::Unregistered => {
                 testing::unregister_this_thread();
                 self.words.add(Field::whole(), 1).expect("memory");
@@ -134,6 +147,7 @@ impl Structure for Sum {
             }
         } else {
             for word in self.words.visit() {
+                assert!(self.fault != Fault::HalfDone || word.load() % 2 == 0, "half done");
                 self.expected.fetch_sub(word.load(), Relaxed);
                 word.store(0);
             }
@@ -186,6 +200,29 @@ fn two_operations_instead_of_one_are_found_at_an_instruction() {
             assert!(failure.to_string().contains("instruction"), "{failure}");
         }
     }
+}
+
+/// Checks that the table has a failure at an instruction, by one interruption. The kernel may change
+/// the ID of a thread by itself.
+fn is_found_at_an_instruction(fault: Fault, interruption: &str) {
+    for (_, failure) in failures_with(&[Source::Table], fault) {
+        let failure = failure.expect("a failure");
+        println!("{failure}");
+        assert_eq!(failure.part(), Part::EveryInstruction, "{failure}");
+        assert!(failure.to_string().contains(interruption), "{failure}");
+    }
+}
+
+#[test]
+fn an_operation_that_expects_to_keep_its_id_is_found_by_a_move() {
+    if !has_one_cpu("a move at an instruction") {
+        is_found_at_an_instruction(Fault::KeepsItsId, "by a move to another CPU");
+    }
+}
+
+#[test]
+fn an_operation_that_is_half_done_is_found_by_a_visit() {
+    is_found_at_an_instruction(Fault::HalfDone, "by a visit");
 }
 
 #[test]

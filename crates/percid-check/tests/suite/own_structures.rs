@@ -26,6 +26,9 @@ fn check<S: Structure>(
         assert!(work.operations > 0 && work.visits > 0, "{report}");
         assert_eq!(work.instructions > 0, of_source.no_instructions.is_none(), "{report}");
         assert!(work.aborts >= work.interruptions, "{report}");
+        if of_source.source == Source::Table {
+            assert!(work.steals > 0 && work.evictions > 0 && work.forks > 0, "{report}");
+        }
     }
     Ok(())
 }
