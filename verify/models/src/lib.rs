@@ -14,6 +14,8 @@
 //! - [`local`]: the lock of a value that one thread uses at a time, and a visitor's access to it;
 //! - [`structure`]: the common part of the last two: threads with IDs, store buffers, visitors, a
 //!   thief;
+//! - [`sync_lock`], [`sync_grace`]: the readers-writer lock and the grace periods of `percid-sync`;
+//!   [`sync_words`]: the words of their readers;
 //! - [`memory`]: the store buffers of the last three;
 //! - [`catalogue`]: the configurations that are explored, and the verdict that each of them must
 //!   have;
@@ -35,4 +37,7 @@ pub mod rules;
 pub mod seizure;
 pub mod structure;
 mod symmetry;
+pub mod sync_grace;
+pub mod sync_lock;
+pub mod sync_words;
 pub mod table;

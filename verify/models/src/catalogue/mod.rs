@@ -13,6 +13,7 @@ mod mask;
 mod modes;
 mod rules;
 mod seizure;
+mod sync;
 mod table;
 
 use crate::explore::{Report, Verdict, explore};
@@ -22,6 +23,8 @@ use crate::mask::Mask;
 use crate::modes::Modes;
 use crate::rules::Rules;
 use crate::seizure::Seizure;
+use crate::sync_grace::SyncGrace;
+use crate::sync_lock::SyncLock;
 use crate::table::Table;
 
 /// The duration of a configuration.
@@ -52,6 +55,10 @@ pub enum System {
     Seizure(Seizure),
     /// The lock of a value.
     Local(Local),
+    /// The readers-writer lock.
+    SyncLock(SyncLock),
+    /// Grace periods.
+    SyncGrace(SyncGrace),
 }
 
 /// A configuration and what must come out of it.
@@ -81,6 +88,8 @@ impl Case {
             System::Mask(mask) => explore(mask),
             System::Seizure(seizure) => explore(seizure),
             System::Local(local) => explore(local),
+            System::SyncLock(lock) => explore(lock),
+            System::SyncGrace(grace) => explore(grace),
         }
     }
 
@@ -107,6 +116,8 @@ pub fn catalogue() -> Vec<Case> {
         seizure::controls(),
         local::sound(),
         local::controls(),
+        sync::sound(),
+        sync::controls(),
     ]
     .concat()
 }

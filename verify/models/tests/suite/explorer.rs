@@ -12,6 +12,8 @@ use percid_models::memory::Memory;
 use percid_models::modes::{Flaw, Modes};
 use percid_models::rules::Rules;
 use percid_models::seizure::{self, Seizure};
+use percid_models::sync_grace::SyncGrace;
+use percid_models::sync_lock::{self, SyncLock};
 use percid_models::table::{Order, Table};
 use stateright::{Checker, Model as _, Property};
 
@@ -109,6 +111,10 @@ fn stateright_finds_the_same_in_small_models() {
     }
     let no_barrier = Mask { draining: Draining::NoBarrier, ..Mask::new() };
     agrees_with_stateright(Mask { symmetric: false, ..no_barrier });
+    let lock = SyncLock { rounds: 1, ..SyncLock::new() };
+    agrees_with_stateright(lock);
+    agrees_with_stateright(SyncGrace { rounds: 1, ..SyncGrace::new() });
+    agrees_with_stateright(SyncLock { flaw: Some(sync_lock::Flaw::OnePass), ..lock });
 }
 
 #[test]

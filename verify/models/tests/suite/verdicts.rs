@@ -106,6 +106,20 @@ const PINNED: &[(&str, usize, usize)] = &[
     ("local/exchange/no-closing", 12_810, 18),
     ("local/exchange/no-first-look", 16_979, 21),
     ("local/exchange/no-second-look", 12_658, 17),
+    ("sync/lock", 476_598, 0),
+    ("sync/grace", 107_814, 0),
+    ("sync/grace/two-readers", 132_701, 0),
+    ("sync/lock/no-fence", 2_246, 9),
+    ("sync/lock/fence-first", 5_939, 11),
+    ("sync/lock/test-first", 5_210, 11),
+    ("sync/lock/one-pass", 29_460, 15),
+    ("sync/lock/wake-first", 470_938, 10),
+    ("sync/lock/no-mutex", 54_476, 11),
+    ("sync/grace/no-fence", 1_364, 16),
+    ("sync/grace/fence-first", 2_281, 18),
+    ("sync/grace/one-parity", 14_457, 24),
+    ("sync/grace/load-first", 3_422, 18),
+    ("sync/grace/one-pass", 133_464, 22),
 ];
 
 /// Configurations whose exploration takes longest, each a wider form of one beside it.
