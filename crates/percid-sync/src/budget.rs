@@ -12,7 +12,7 @@
 //!
 //! Subtracting first and undoing what made a credit negative is wrong, though it needs one section
 //! only: a thread that was moved gives the units back to another ID, where others charge them while
-//! the first credit is still negative.
+//! the first credit is still negative. The model `sync_budget` of percid's verification shows it.
 
 use std::cell::Cell;
 use std::fmt;

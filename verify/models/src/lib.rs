@@ -15,7 +15,8 @@
 //! - [`structure`]: the common part of the last two: threads with IDs, store buffers, visitors, a
 //!   thief;
 //! - [`sync_lock`], [`sync_grace`]: the readers-writer lock and the grace periods of `percid-sync`;
-//!   [`sync_words`]: the words of their readers;
+//!   [`sync_words`]: the words of their readers; [`sync_count`], [`sync_budget`]: its reference counts
+//!   and limits;
 //! - [`memory`]: the store buffers of the last three;
 //! - [`catalogue`]: the configurations that are explored, and the verdict that each of them must
 //!   have;
@@ -37,6 +38,8 @@ pub mod rules;
 pub mod seizure;
 pub mod structure;
 mod symmetry;
+pub mod sync_budget;
+pub mod sync_count;
 pub mod sync_grace;
 pub mod sync_lock;
 pub mod sync_words;

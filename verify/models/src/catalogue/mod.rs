@@ -23,6 +23,8 @@ use crate::mask::Mask;
 use crate::modes::Modes;
 use crate::rules::Rules;
 use crate::seizure::Seizure;
+use crate::sync_budget::SyncBudget;
+use crate::sync_count::SyncCount;
 use crate::sync_grace::SyncGrace;
 use crate::sync_lock::SyncLock;
 use crate::table::Table;
@@ -59,6 +61,10 @@ pub enum System {
     SyncLock(SyncLock),
     /// Grace periods.
     SyncGrace(SyncGrace),
+    /// Reference counts.
+    SyncCount(SyncCount),
+    /// A limit.
+    SyncBudget(SyncBudget),
 }
 
 /// A configuration and what must come out of it.
@@ -90,6 +96,8 @@ impl Case {
             System::Local(local) => explore(local),
             System::SyncLock(lock) => explore(lock),
             System::SyncGrace(grace) => explore(grace),
+            System::SyncCount(count) => explore(count),
+            System::SyncBudget(budget) => explore(budget),
         }
     }
 

@@ -2,17 +2,19 @@
 
 use super::{Case, Size, System, case};
 use crate::explore::DRAINS;
+use crate::sync_budget::{self, EXCEEDED, SyncBudget};
+use crate::sync_count::{self, EARLY, FORGOTTEN, SyncCount};
 use crate::sync_grace::{self, FREED, SyncGrace};
 use crate::sync_lock::{self, SHARED, SyncLock};
 
 /// Returns the cases in which nothing may break.
 pub(super) fn sound() -> Vec<Case> {
-    [sound_locks(), sound_grace()].concat()
+    [sound_locks(), sound_grace(), sound_counts()].concat()
 }
 
 /// Returns the flaws that the structures do not survive.
 pub(super) fn controls() -> Vec<Case> {
-    [lock_controls(), grace_controls()].concat()
+    [lock_controls(), grace_controls(), count_controls(), budget_controls()].concat()
 }
 
 fn sound_locks() -> Vec<Case> {
@@ -71,5 +73,48 @@ fn grace_controls() -> Vec<Case> {
             "readers count themselves first";
         "sync/grace/one-pass", Quick, two_readers, Some(FREED),
             "one sum may miss an entry and count its exit";
+    }
+}
+
+fn sound_counts() -> Vec<Case> {
+    let count = cases! { SyncCount:
+        "sync/count", Quick, SyncCount::new(), None, "2 threads that take 2 references, 1 killer";
+    };
+    let new = SyncBudget::new();
+    let budget = cases! { SyncBudget:
+        "sync/budget", Quick, new, None, "2 threads that charge 3 times, a limit of 3";
+        "sync/budget/three-threads", Quick, SyncBudget { threads: 3, charges: 2, ..new }, None,
+            "3 threads that charge twice";
+    };
+    [count, budget].concat()
+}
+
+fn count_controls() -> Vec<Case> {
+    use sync_count::Flaw;
+    let count = |flaw| SyncCount { flaw: Some(flaw), ..SyncCount::new() };
+    cases! { SyncCount:
+        "sync/count/no-bias", Quick, count(Flaw::NoBias), Some(EARLY),
+            "the shared number alone may be zero early";
+        "sync/count/bias-first", Quick, count(Flaw::BiasFirst), Some(EARLY),
+            "so it may before the words are collected";
+        "sync/count/open-unlocked", Quick, count(Flaw::OpenUnlocked), Some(FORGOTTEN),
+            "a word that is opened after its collection is forgotten";
+        "sync/count/torn-close", Quick, count(Flaw::TornClose), Some(FORGOTTEN),
+            "a change between reading and closing is lost";
+        "sync/count/test-last", Quick, count(Flaw::TestLast), Some(EARLY),
+            "the section that gives back is the last access";
+    }
+}
+
+fn budget_controls() -> Vec<Case> {
+    use sync_budget::Flaw;
+    let budget = |flaw| SyncBudget { flaw: Some(flaw), ..SyncBudget::new() };
+    cases! { SyncBudget:
+        "sync/budget/undo", Quick, budget(Flaw::Undo), Some(EXCEEDED),
+            "units may be given back to another ID, where others charge them";
+        "sync/budget/give-first", Quick, budget(Flaw::GiveFirst), Some(EXCEEDED),
+            "a batch is taken before it is given";
+        "sync/budget/torn-collect", Quick, budget(Flaw::TornCollect), Some(EXCEEDED),
+            "a credit is taken before its units are left for others";
     }
 }

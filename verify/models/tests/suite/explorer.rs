@@ -12,6 +12,8 @@ use percid_models::memory::Memory;
 use percid_models::modes::{Flaw, Modes};
 use percid_models::rules::Rules;
 use percid_models::seizure::{self, Seizure};
+use percid_models::sync_budget::SyncBudget;
+use percid_models::sync_count::SyncCount;
 use percid_models::sync_grace::SyncGrace;
 use percid_models::sync_lock::{self, SyncLock};
 use percid_models::table::{Order, Table};
@@ -113,6 +115,8 @@ fn stateright_finds_the_same_in_small_models() {
     agrees_with_stateright(Mask { symmetric: false, ..no_barrier });
     let lock = SyncLock { rounds: 1, ..SyncLock::new() };
     agrees_with_stateright(lock);
+    agrees_with_stateright(SyncCount { gets: 1, ..SyncCount::new() });
+    agrees_with_stateright(SyncBudget::new());
     agrees_with_stateright(SyncGrace { rounds: 1, ..SyncGrace::new() });
     agrees_with_stateright(SyncLock { flaw: Some(sync_lock::Flaw::OnePass), ..lock });
 }

@@ -109,6 +109,9 @@ const PINNED: &[(&str, usize, usize)] = &[
     ("sync/lock", 476_598, 0),
     ("sync/grace", 107_814, 0),
     ("sync/grace/two-readers", 132_701, 0),
+    ("sync/count", 90_391, 0),
+    ("sync/budget", 5_376, 0),
+    ("sync/budget/three-threads", 30_643, 0),
     ("sync/lock/no-fence", 2_246, 9),
     ("sync/lock/fence-first", 5_939, 11),
     ("sync/lock/test-first", 5_210, 11),
@@ -120,6 +123,14 @@ const PINNED: &[(&str, usize, usize)] = &[
     ("sync/grace/one-parity", 14_457, 24),
     ("sync/grace/load-first", 3_422, 18),
     ("sync/grace/one-pass", 133_464, 22),
+    ("sync/count/no-bias", 19_952, 17),
+    ("sync/count/bias-first", 1_201, 9),
+    ("sync/count/open-unlocked", 7_670, 12),
+    ("sync/count/torn-close", 16_772, 15),
+    ("sync/count/test-last", 6_020, 13),
+    ("sync/budget/undo", 4_864, 16),
+    ("sync/budget/give-first", 1_188, 13),
+    ("sync/budget/torn-collect", 2_904, 16),
 ];
 
 /// Configurations whose exploration takes longest, each a wider form of one beside it.
