@@ -250,6 +250,7 @@ const VERSION: Version = Version {
         ("peers", cfg!(feature = "peers")),
         ("counter-peers", cfg!(feature = "counter-peers")),
         ("metrics-peers", cfg!(feature = "metrics-peers")),
+        ("sync-peers", cfg!(feature = "sync-peers")),
         ("trace", cfg!(feature = "trace")),
     ],
 };
@@ -321,6 +322,9 @@ pub(crate) enum BenchPart {
     /// Cost of one update of a metric, through the interfaces that programs use
     #[command(long_about = METRICS_ABOUT, after_long_help = manual(METRICS_EXAMPLES))]
     Metrics(MetricsArguments),
+    /// Cost of reading under a lock, references and limits, beside what people use today
+    #[command(long_about = SYNC_ABOUT, after_long_help = manual(SYNC_EXAMPLES))]
+    Sync(SyncArguments),
     /// Cost of threads that keep changing their CPU
     #[command(long_about = WANDER_ABOUT, after_long_help = manual(WANDER_EXAMPLES))]
     Wander(PartArguments),
@@ -443,6 +447,42 @@ Examples:
   cargo run --release --features metrics-peers -- bench metrics
   percid bench metrics --seconds 60 --json | jq '.results[] | [.op, .peer, .threads, .ns_min]'";
 
+const SYNC_ABOUT: &str = "\
+Measures what the frequent operations of percid-sync cost, in nanoseconds, for each source
+of IDs that is available, and beside them what people use today (source none).
+
+  plain_add           one addition to memory that no other thread touches: the floor
+  counter_add         Counter::add
+  reading under a lock
+    std_rwlock_read   the standard library's RwLock
+    parking_lot_rwlock_read, sharded_lock_read
+                      RwLock of parking_lot, ShardedLock of crossbeam
+    rw_lock_read      RwLock of percid-sync
+  reading what is replaced
+    epoch_pin         a pin of crossbeam-epoch
+    arc_swap_load     ArcSwap::load
+    domain_read       Domain::read
+    rcu_cell_load     a guard, and RcuCell::load
+  references: one taken and given back
+    std_arc           Arc of the standard library
+    arc               Arc of percid-sync, whose owner lives
+  limits and records
+    atomic_budget     one unit charged and released by an atomic that all threads share
+    budget_charge     Budget::try_charge and Budget::release
+    budget_load       Budget::approximate
+    read_buffer       ReadBuffer::record, and a drain by every thousandth
+
+Each is measured with one thread, with one thread pinned to each of two CPUs, and with 8
+threads. Rounds, batches and figures are those of `percid bench ops`; so are the ratios, the
+list `sync_ratios` in JSON. Other people's crates are measured only if the program was built
+with --features sync-peers. At the end no reader may be inside, and no unit charged; otherwise
+`sync_exact` is false, which is an error.";
+
+const SYNC_EXAMPLES: &str = "\
+Examples:
+  cargo run --release --features sync-peers -- bench sync
+  percid bench sync --seconds 30 --json | jq '.sync_ratios[] | select(.op == \"rw_lock_read\")'";
+
 const MASK_ABOUT: &str = "\
 Measures what it costs a thread to be a member of a mask that all threads share, in
 nanoseconds. Each thread sets its own bit of one mask again and again. The bit is already
@@ -518,6 +558,12 @@ pub(crate) struct PartArguments {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct SyncArguments {
+    #[command(flatten)]
+    pub(crate) length: Length,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct MetricsArguments {
     #[command(flatten)]
     pub(crate) length: Length,
@@ -586,6 +632,7 @@ fn misplaced_before(option: &str, part: &BenchPart) -> String {
         BenchPart::Increments(_) => "increments",
         BenchPart::Mask(_) => "mask",
         BenchPart::Metrics(_) => "metrics",
+        BenchPart::Sync(_) => "sync",
         BenchPart::Wander(_) => "wander",
         BenchPart::Intermittent(_) if option == "--html" => "intermittent",
         BenchPart::Intermittent(_) => {

@@ -36,6 +36,8 @@ pub(super) struct Document {
     #[serde(flatten)]
     pub(super) metrics: Option<Judged<super::metrics::MetricsReport>>,
     #[serde(flatten)]
+    pub(super) sync: Option<Judged<super::sync::SyncReport>>,
+    #[serde(flatten)]
     pub(super) wander: Option<Judged<WanderReport>>,
     #[serde(flatten)]
     pub(super) intermittent: Option<Judged<IntermittentReport>>,
@@ -52,6 +54,7 @@ impl fmt::Display for Document {
             self.mask.as_ref().map(|part| part as _),
             #[cfg(feature = "metrics-peers")]
             self.metrics.as_ref().map(|part| part as _),
+            self.sync.as_ref().map(|part| part as _),
             self.wander.as_ref().map(|part| part as _),
             self.intermittent.as_ref().map(|part| part as _),
             self.published.as_ref().map(|part| part as _),
@@ -73,6 +76,7 @@ impl Document {
             mask: None,
             #[cfg(feature = "metrics-peers")]
             metrics: None,
+            sync: None,
             wander: None,
             intermittent: None,
             published: None,
@@ -87,6 +91,7 @@ impl Document {
         said.extend(self.mask.as_ref().map(|part| (part.noise(), part.partial())));
         #[cfg(feature = "metrics-peers")]
         said.extend(self.metrics.as_ref().map(|part| (part.noise(), part.partial())));
+        said.extend(self.sync.as_ref().map(|part| (part.noise(), part.partial())));
         said.extend(self.wander.as_ref().map(|part| (part.noise(), part.partial())));
         said.extend(self.intermittent.as_ref().map(|part| (part.noise(), part.partial())));
         said.extend(self.published.as_ref().map(|part| (part.noise(), part.partial())));
@@ -110,6 +115,7 @@ impl Document {
         self.ops.as_ref().is_none_or(|ops| ops.report.sums_exact)
             && self.increments.as_ref().is_none_or(|increments| increments.report.increments_exact)
             && self.mask.as_ref().is_none_or(|mask| mask.report.mask_exact)
+            && self.sync.as_ref().is_none_or(|sync| sync.report.sync_exact)
             && self.wander.as_ref().is_none_or(|wander| wander.report.wander_exact)
             && self.are_metrics_exact()
     }

@@ -20,6 +20,7 @@ mod published;
 mod samples;
 mod shuffle;
 mod summary;
+mod sync;
 mod team;
 mod thread_usage;
 mod titles;
@@ -47,6 +48,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const DEFAULT_EVERYTHING: Duration = Duration::from_secs(20);
 const DEFAULT_OPS: Duration = Duration::from_secs(10);
 const DEFAULT_MASK: Duration = Duration::from_secs(3);
+const DEFAULT_SYNC: Duration = Duration::from_secs(10);
 #[cfg(feature = "metrics-peers")]
 const DEFAULT_METRICS: Duration = Duration::from_secs(20);
 const DEFAULT_WANDER: Duration = Duration::from_secs(5);
@@ -88,6 +90,10 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
         }
         #[cfg(not(feature = "metrics-peers"))]
         BenchPart::Metrics(_) => return Err(no_clients()),
+        BenchPart::Sync(sync) => {
+            session.sync(sync.length.seconds.unwrap_or(DEFAULT_SYNC))?;
+            return session.tables();
+        }
         BenchPart::Wander(wander) => {
             session.wander(length(wander, DEFAULT_WANDER))?;
             "wander"
@@ -110,7 +116,7 @@ fn html(part: &BenchPart) -> Option<&Path> {
             part.html.as_deref()
         }
         BenchPart::Intermittent(arguments) => arguments.html.as_deref(),
-        BenchPart::Increments(_) | BenchPart::Metrics(_) => None,
+        BenchPart::Increments(_) | BenchPart::Metrics(_) | BenchPart::Sync(_) => None,
     }
 }
 
@@ -183,6 +189,11 @@ impl Session {
     fn metrics(&mut self, length: Duration) -> Result<(), Failure> {
         self.document.metrics =
             self.part(|cpus, interrupt| metrics::measure(cpus, length, interrupt))?;
+        Ok(())
+    }
+
+    fn sync(&mut self, length: Duration) -> Result<(), Failure> {
+        self.document.sync = self.part(|cpus, interrupt| sync::measure(cpus, length, interrupt))?;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! `percid bench ops`: the cost of single operations, percid's compared to common alternatives.
 
-mod comparisons;
+pub(super) mod comparisons;
 mod report;
 
 use std::time::{Duration, Instant};

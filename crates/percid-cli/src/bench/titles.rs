@@ -2,7 +2,7 @@
 
 /// Names and titles. "Its own" in a title means one per thread; "all share" means one for all
 /// threads.
-const TITLES: [(&str, &str); 38] = [
+const TITLES: [(&str, &str); 52] = [
     ("plain_add", "plain addition"),
     ("atomic_private", "an atomic of its own"),
     ("atomic_shared", "an atomic that all share"),
@@ -31,6 +31,20 @@ const TITLES: [(&str, &str); 38] = [
     ("mask_fetch_or", "always an atomic or"),
     ("mask_test_set", "test, then set"),
     ("mask_mark", "percid ActiveMask, mark"),
+    ("std_rwlock_read", "std RwLock, read"),
+    ("parking_lot_rwlock_read", "parking_lot RwLock, read"),
+    ("sharded_lock_read", "crossbeam ShardedLock, read"),
+    ("rw_lock_read", "percid RwLock, read"),
+    ("epoch_pin", "crossbeam-epoch, pin"),
+    ("arc_swap_load", "ArcSwap, load"),
+    ("domain_read", "percid Domain, read"),
+    ("rcu_cell_load", "percid RcuCell, load"),
+    ("std_arc", "std Arc, clone and drop"),
+    ("arc", "percid Arc, clone and drop"),
+    ("atomic_budget", "an atomic that all share"),
+    ("budget_charge", "percid Budget, charge and release"),
+    ("budget_load", "percid Budget, approximate"),
+    ("read_buffer", "percid ReadBuffer, record"),
     ("forced", "sent from CPU to CPU"),
     ("pipe", "woken through a pipe"),
     ("none", "no counter"),
@@ -55,7 +69,9 @@ mod tests {
 
     #[test]
     fn every_operation_has_a_title_without_underscores() {
-        let operations = loops::operations(1).into_iter().chain(loops::mask_operations());
+        let operations = loops::operations(1).into_iter();
+        let operations = operations.chain(loops::mask_operations());
+        let operations = operations.chain(loops::sync_operations(1));
         for operation in operations.chain([loops::plain_add(1)]) {
             let title = title(operation.name);
             let known = title == "mimalloc";

@@ -187,6 +187,33 @@ fn check_mask(document: &Value) {
 }
 
 #[test]
+fn sync_measures_every_operation_and_leaves_nothing_over() {
+    let document = json("bench sync --seconds 0.2 --json");
+    assert_eq!(document["sync_exact"], true);
+    let rows = list(&document, "sync");
+    let own = [
+        "counter_add",
+        "rw_lock_read",
+        "domain_read",
+        "rcu_cell_load",
+        "arc",
+        "budget_charge",
+        "budget_load",
+        "read_buffer",
+    ];
+    for op in ["plain_add", "std_rwlock_read", "std_arc", "atomic_budget"] {
+        check_figure(rows, op, "none", (1, false));
+    }
+    for source in available_sources(&document) {
+        own.iter().for_each(|op| check_figure(rows, op, &source, (8, false)));
+    }
+    let ratios = list(&document, "sync_ratios");
+    let beside = |to: &str| ratios.iter().filter(|ratio| ratio["to"] == to).count();
+    assert!(beside("counter_add") > 0 && beside("std_rwlock_read") > 0);
+    assert_eq!(beside("epoch_pin") > 0, cfg!(feature = "sync-peers"));
+}
+
+#[test]
 fn wander_measures_every_counter_on_both_courses() {
     let document = json("bench wander --seconds 0.1 --json");
     check_wander(&document);

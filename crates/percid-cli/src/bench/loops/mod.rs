@@ -9,6 +9,7 @@ mod masks;
 mod operation;
 mod pools;
 mod rings;
+mod sync;
 
 #[cfg(feature = "counter-peers")]
 mod counter_peers;
@@ -23,6 +24,7 @@ pub(crate) use metrics::operations as metrics_operations;
 #[cfg(test)]
 pub(crate) use operation::Account;
 pub(crate) use operation::{Family, Measured, Operation};
+pub(crate) use sync::operations as sync_operations;
 
 /// Returns all operations of `percid bench ops` except `plain_add`, for teams of up to `workers`
 /// threads.

@@ -51,6 +51,9 @@ pub(crate) enum Family {
     Histograms,
     Rings,
     Masks,
+    Readers,
+    References,
+    Limits,
     #[cfg(feature = "metrics-peers")]
     Metrics,
 }
@@ -99,6 +102,9 @@ impl fmt::Display for Family {
             Family::Histograms => "histograms",
             Family::Rings => "rings",
             Family::Masks => "masks",
+            Family::Readers => "readers",
+            Family::References => "references",
+            Family::Limits => "limits and records",
             #[cfg(feature = "metrics-peers")]
             Family::Metrics => "metrics",
         })

@@ -7,15 +7,7 @@ use crate::bench::figures::{TeamName, distinct};
 use percid_command::text_table::{Align, TextTable};
 
 /// An operation of percid's and its competitor.
-const COMPARISONS: [(&str, &str); 7] = [
-    ("counter_add", "contatori"),
-    ("counter_add", "fast_counter"),
-    ("stack_push_pop", "mimalloc"),
-    ("stack_push_pop", "array_queue"),
-    ("pool_get_put", "mimalloc"),
-    ("local_with", "parking_lot_mutex_private"),
-    ("histogram_record", "counter_add"),
-];
+pub(crate) type Comparison = (&'static str, &'static str);
 
 /// One comparison for one source with one team.
 #[derive(Debug, Serialize)]
@@ -31,9 +23,9 @@ pub(crate) struct Ratio {
     of_minima: f64,
 }
 
-/// Returns all comparisons of which both sides were measured.
-pub(crate) fn ratios(benchmark: &Benchmark) -> Vec<Ratio> {
-    let pairs: Vec<_> = COMPARISONS.into_iter().flat_map(|names| pairs(benchmark, names)).collect();
+/// Returns the comparisons of which both sides were measured.
+pub(crate) fn ratios(benchmark: &Benchmark, comparisons: &[Comparison]) -> Vec<Ratio> {
+    let pairs: Vec<_> = comparisons.iter().flat_map(|&names| pairs(benchmark, names)).collect();
     let of_series = |series| pairs.iter().filter_map(move |&pair| ratio(series, pair));
     benchmark.all_series.iter().flat_map(of_series).collect()
 }

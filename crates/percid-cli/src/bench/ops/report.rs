@@ -5,11 +5,22 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::comparisons::{self, Ratio};
+use super::comparisons::{self, Comparison, Ratio};
 use crate::bench::accounts::AccountReport;
 use crate::bench::benchmark::Benchmark;
 use crate::bench::figures::{self, Figure};
 use crate::judged::Part;
+
+/// The comparisons that users ask for most.
+const COMPARISONS: [Comparison; 7] = [
+    ("counter_add", "contatori"),
+    ("counter_add", "fast_counter"),
+    ("stack_push_pop", "mimalloc"),
+    ("stack_push_pop", "array_queue"),
+    ("pool_get_put", "mimalloc"),
+    ("local_with", "parking_lot_mutex_private"),
+    ("histogram_record", "counter_add"),
+];
 
 /// The keys of `bench ops` in the JSON document.
 #[derive(Debug, Serialize)]
@@ -31,7 +42,7 @@ impl OpsReport {
             sums_exact: sums.iter().all(AccountReport::is_exact),
             sums,
             results: figures::figures(benchmark),
-            ratios: comparisons::ratios(benchmark),
+            ratios: comparisons::ratios(benchmark, &COMPARISONS),
         }
     }
 
