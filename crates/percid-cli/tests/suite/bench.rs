@@ -205,7 +205,7 @@ fn sync_measures_every_operation_and_leaves_nothing_over() {
         check_figure(rows, op, "none", (1, false));
     }
     for source in available_sources(&document) {
-        own.iter().for_each(|op| check_figure(rows, op, &source, (8, false)));
+        own.iter().for_each(|op| check_figure(rows, op, source, (8, false)));
     }
     let ratios = list(&document, "sync_ratios");
     let beside = |to: &str| ratios.iter().filter(|ratio| ratio["to"] == to).count();

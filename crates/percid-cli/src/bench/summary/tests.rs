@@ -56,6 +56,7 @@ fn document() -> Document {
         metrics: None,
         wander: None,
         intermittent: Some(IntermittentReport::fixed(rows).into()),
+        sync: None,
         published: None,
     }
 }
