@@ -158,6 +158,12 @@ impl Grace {
         (periods.running, periods.waiting)
     }
 
+    /// Returns the parity of the phase.
+    #[cfg(test)]
+    pub(super) fn parity(&self) -> usize {
+        self.phase.load(Relaxed) & PARITY
+    }
+
     /// Runs a grace period, as the only thread that does.
     fn run(&self) -> Result<(), Unfenced> {
         fence::all()?;
