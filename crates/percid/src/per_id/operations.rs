@@ -71,6 +71,9 @@ type Stores<'p, T, W, O = W> = Result<&'p T, Unchanged<<W as Bits>::Value, <O as
 impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     /// Adds `n` to a word. Wraps around.
     ///
+    /// The addition is relaxed: it orders no other memory. All other operations release what the thread
+    /// stored before to threads that load the field.
+    ///
     /// ```
     /// use percid::{PerId, per_id::{Field, Word}};
     ///
@@ -134,6 +137,9 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     }
 
     /// Stores `new` in a field if it has the value `expected`.
+    ///
+    /// To try again, expect the value in [`Unchanged::Differs`]. [`current`](PerId::current) may return
+    /// another value of `T` than the one that the operation works on, always if the thread has no ID.
     ///
     /// ```
     /// use percid::{PerId, per_id::{Field, Unchanged, Word}};
