@@ -317,13 +317,13 @@ fn a_child_that_ends_early_is_found() {
 }
 
 #[test]
-#[ignore = "slow: a minute"]
+#[ignore = "long: waits for a minute"]
 fn a_child_that_does_not_end_is_found() {
     is_found_in_children(&[Source::Atomic], Fault::EndlessChild, "a child does not end");
 }
 
 #[test]
-#[ignore = "slow: a minute"]
+#[ignore = "long: waits for a minute"]
 fn an_operation_that_holds_a_lock_is_found() {
     for (source, failure) in failures_with(&[Source::Table], Fault::Lock) {
         assert!(failure.is_some(), "{source}");
