@@ -83,8 +83,9 @@ impl Grace {
 
     const fn with_readers(readers: [Readers; 2]) -> Grace {
         let periods = Periods { begun: 0, ended: 0, running: false, waiting: 0 };
-        let (phase, end) = (AtomicUsize::new(FENCED), Condvar::new());
-        Grace { phase, readers, periods: Mutex::new(periods), end }
+        let periods = Mutex::new(periods);
+        // Not as a part of a tuple, which has a destructor where a `Condvar` has one.
+        Grace { phase: AtomicUsize::new(FENCED), readers, periods, end: Condvar::new() }
     }
 
     /// Counts a reader, and returns the parity of its number.
