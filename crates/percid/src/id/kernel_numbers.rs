@@ -44,7 +44,7 @@ pub fn kernel_numbers() -> Option<KernelNumbers> {
     test,
     target_os = "linux",
     target_pointer_width = "64",
-    not(any(miri, percid_elsewhere))
+    not(any(miri, percid_elsewhere, percid_portable))
 ))]
 mod tests {
     use super::*;
