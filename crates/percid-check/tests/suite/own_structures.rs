@@ -59,13 +59,20 @@ impl Sums {
     }
 }
 
-struct Counted(Counter, Sums);
+/// A counter, and its additions, takes and sums.
+struct Counted<C> {
+    counter: C,
+    add: fn(&C, u64),
+    take: fn(&C) -> u64,
+    sum: fn(&C) -> u64,
+    sums: Sums,
+}
 
-impl Structure for Counted {
+impl<C: Sync> Structure for Counted<C> {
     fn operate(&self, random: &mut Random) {
         let n = random.below(10);
-        self.0.add(n as i64);
-        self.1.add(n);
+        (self.add)(&self.counter, n);
+        self.sums.add(n);
     }
 
     fn interrupt(&self, random: &mut Random) {
@@ -73,44 +80,38 @@ impl Structure for Counted {
     }
 
     fn visit(&self) {
-        self.1.take(self.0.take() as u64);
+        self.sums.take((self.take)(&self.counter));
     }
 
     fn audit(&self) -> Result<(), String> {
-        self.1.compare(self.0.sum() as u64)
+        self.sums.compare((self.sum)(&self.counter))
     }
 }
 
 #[test]
 fn counter_loses_nothing() -> Result<(), Failure> {
-    check(|source| Ok(Counted(Counter::with_source(source)?, Sums::default())))
-}
-
-struct Floats(FloatCounter, Sums);
-
-impl Structure for Floats {
-    fn operate(&self, random: &mut Random) {
-        let n = random.below(10);
-        self.0.add(n as f64);
-        self.1.add(n);
-    }
-
-    fn interrupt(&self, random: &mut Random) {
-        self.operate(random);
-    }
-
-    fn visit(&self) {
-        self.1.take(self.0.take() as u64);
-    }
-
-    fn audit(&self) -> Result<(), String> {
-        self.1.compare(self.0.sum() as u64)
-    }
+    check(|source| {
+        Ok(Counted {
+            counter: Counter::with_source(source)?,
+            add: |counter, n| counter.add(n as i64),
+            take: |counter| counter.take() as u64,
+            sum: |counter| counter.sum() as u64,
+            sums: Sums::default(),
+        })
+    })
 }
 
 #[test]
 fn float_counter_loses_nothing() -> Result<(), Failure> {
-    check(|source| Ok(Floats(FloatCounter::with_source(source)?, Sums::default())))
+    check(|source| {
+        Ok(Counted {
+            counter: FloatCounter::with_source(source)?,
+            add: |counter, n| counter.add(n as f64),
+            take: |counter| counter.take() as u64,
+            sum: |counter| counter.sum() as u64,
+            sums: Sums::default(),
+        })
+    })
 }
 
 const BUCKETS: usize = 4;
