@@ -139,19 +139,16 @@ run_test() {
     cargo test --workspace
     # With its export, which is not among the default features.
     cargo test -p percid-opentelemetry --features otlp
-    # The examples of policies in Rust, and the command with the interpreter.
+    # The examples of policies in Rust, and the command with all features, as the step python has it.
     rustup target add wasm32-unknown-unknown
     cargo test -p percid-sim-wasm
-    cargo test -p percid-cli --features wasm,sweep --test suite -- sim_check:: sim_sweep::
+    cargo test -p percid-cli --features trace,wasm,sweep --test suite -- sim_check:: sim_sweep::
 }
 
 # Tests that say `#[ignore = "slow: ..."]`. Others that are ignored take longer, or are the children of tests.
 run_slow() {
     require_tools
     local tests
-    # The page of the simulator is tested with the module.
-    rustup target add wasm32-unknown-unknown
-    cargo build --release --target wasm32-unknown-unknown -p percid-sim-page
     mapfile -t tests < <(tests_ignored slow .)
     cargo test --workspace --tests -- --ignored "${tests[@]}"
 }
@@ -170,6 +167,9 @@ run_documents() {
     mapfile -t documents < <(git ls-files ':(glob)*.md' ':(glob)docs/**/*.md' ':(glob)packaging/README.md' \
         ':(glob)crates/*/README.md' ':(glob)examples/README.md' ':(glob)examples/*/README.md')
     cargo run -p percid-documents -- "${documents[@]}"
+    # The page of the simulator, with the module that the documents have built.
+    PERCID_MODULE=$PWD/target/documents/target/wasm32-unknown-unknown/release/percid_sim_page.wasm \
+        PERCID_BROWSER=require cargo test --workspace --tests -- --ignored a_browser_computes_what_the_command_computes
 }
 
 run_aborts() { cargo run -p percid-aborts; }

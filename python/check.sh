@@ -25,15 +25,14 @@ mkdir -p "$place"
 }
 "$place/build/bin/ruff" format --check python
 "$place/build/bin/ruff" check python
-# The command's results are compared, not its speed. What is built next has its name and fewer features.
-cargo build -p percid-cli --features trace
+# The command's results are compared, not its speed. With the features that the step test builds.
+cargo build -p percid-cli --features trace,wasm,sweep
 cp target/debug/percid "$place/percid"
 (cd python && "$place/build/bin/maturin" build --release --locked --target-dir ../target --out "$place/wheels")
 wheel=$(ls "$place"/wheels/percid-*.whl)
 ls -l "$wheel"
 
 export PERCID_COMMAND=$place/percid
-cargo test -p percid-cli --test suite sim_sweep::
 
 # What the package itself needs is in the wheel or comes with it: nothing else is there at first.
 python3 -m venv "$place/fresh"

@@ -14,7 +14,7 @@ use percid_command::output;
 const MODULE: &str = "percid_sim_page.wasm";
 /// The folder of the module beside the folder of a program that Cargo has built.
 const BUILT: &str = "../wasm32-unknown-unknown/release";
-const MISSING: &str = "it is not beside this percid; name it by --module, or build it (cargo build --release -p percid-sim-page --target wasm32-unknown-unknown)";
+const MISSING: &str = "it is not beside this percid; name it by --module, or build it (cargo rustc --release -p percid-sim-page --target wasm32-unknown-unknown --crate-type cdylib)";
 
 /// The document of `percid sim page --json`.
 #[derive(Debug, Serialize)]

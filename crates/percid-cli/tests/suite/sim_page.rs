@@ -66,13 +66,11 @@ fn what_is_no_module_is_refused() {
 }
 
 #[test]
-#[ignore = "slow: needs the module: cargo build --release -p percid-sim-page --target wasm32-unknown-unknown"]
+#[ignore = "documents: needs PERCID_MODULE, the path of the module"]
 fn a_browser_computes_what_the_command_computes() {
     let folder = folder("same");
-    let program = Path::new(env!("CARGO_BIN_EXE_percid"));
-    let target = program.parent().and_then(Path::parent).expect("the folder of all builds");
-    let module = target.join("wasm32-unknown-unknown/release/percid_sim_page.wasm");
-    json(&format!("sim page --out {} --module {} --json", folder.display(), module.display()));
+    let module = std::env::var("PERCID_MODULE").expect("PERCID_MODULE");
+    json(&format!("sim page --out {} --module {module} --json", folder.display()));
     let html = fs::read_to_string(folder.join("index.html")).expect("the page");
     assert!(html.len() <= 3_000_000, "{} bytes", html.len());
     let Some(browser) = Browser::find(folder.join("browser")) else { return };

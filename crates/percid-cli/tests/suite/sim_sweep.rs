@@ -1,5 +1,4 @@
-//! `percid sim sweep`, by a program that supports it: this one if it is built with the feature
-//! sweep, or the one that `PERCID_COMMAND` names.
+//! `percid sim sweep`, if this program is built with the feature sweep.
 
 #[cfg(not(feature = "sweep"))]
 #[test]
@@ -10,6 +9,7 @@ fn it_is_refused_where_parquet_is_not_built_in() {
     assert!(said.contains("expected a percid with the feature sweep"), "{said}");
 }
 
+#[cfg(feature = "sweep")]
 mod built_in {
     use std::env;
     use std::fs;
@@ -26,26 +26,8 @@ mod built_in {
     const SPACE: &str = "--machine cascade-lake --workload container --policy per-cpu,percid-table \
                          --set duration_ms=20 --set allowed=4,8 --seeds 20";
 
-    /// Returns `true` if there is such a program.
-    fn is_there() -> bool {
-        let is_there = cfg!(feature = "sweep") || env::var_os("PERCID_COMMAND").is_some();
-        if !is_there {
-            let why = "no percid with the feature sweep; PERCID_COMMAND names none";
-            percid_skips::not_checked("percid sim sweep", why);
-        }
-        is_there
-    }
-
-    fn percid(arguments: &str) -> Command {
-        let Some(program) = env::var_os("PERCID_COMMAND") else { return command(arguments) };
-        let mut command = Command::new(program);
-        command.args(arguments.split_whitespace());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
     fn json(arguments: &str) -> Value {
-        let output = bounded(&mut percid(arguments));
+        let output = bounded(&mut command(arguments));
         assert!(output.status.success(), "{arguments}: {output:?}");
         document(&output)
     }
@@ -57,14 +39,11 @@ mod built_in {
     }
 
     fn sweep(store: &Path, more: &str) -> Command {
-        percid(&format!("sim sweep --store {} {more}", store.display()))
+        command(&format!("sim sweep --store {} {more}", store.display()))
     }
 
     #[test]
     fn a_sweep_has_a_report() {
-        if !is_there() {
-            return;
-        }
         let store = folder("report");
         let page = store.with_extension("html");
         let space = SPACE.replace("--seeds 20", "--seeds 3");
@@ -86,9 +65,6 @@ mod built_in {
 
     #[test]
     fn shards_and_other_stores_give_the_bytes_of_one_sweep() {
-        if !is_there() {
-            return;
-        }
         let [whole, shared, one, two, merged] =
             ["whole", "shared", "one", "two", "merged"].map(folder);
         let found = json(&format!("sim sweep --json --store {} {SPACE}", whole.display()));
@@ -112,9 +88,6 @@ mod built_in {
 
     #[test]
     fn a_run_of_a_sweep_is_that_of_sim_run() {
-        if !is_there() {
-            return;
-        }
         let store = folder("as-run");
         let found = json(&format!("sim sweep --json --store {} {SPACE}", store.display()));
         let run = json(&format!("sim run --json {SPACE}"));
@@ -130,9 +103,6 @@ mod built_in {
 
     #[test]
     fn what_a_killed_sweep_has_done_is_not_done_again() {
-        if !is_there() {
-            return;
-        }
         let store = folder("killed");
         let space = SPACE.replace("--seeds 20", "--seeds 4000");
         let mut sweeping = sweep(&store, &space)
@@ -167,9 +137,6 @@ mod built_in {
 
     #[test]
     fn bad_input_is_refused_and_the_store_stays() {
-        if !is_there() {
-            return;
-        }
         let store = folder("refused");
         for (more, expected) in [
             ("--policy per-cup", "policy per-cup: "),
@@ -195,9 +162,6 @@ mod built_in {
 
     #[test]
     fn a_combination_without_sense_is_a_failure_if_it_shall_be() {
-        if !is_there() {
-            return;
-        }
         let store = folder("kept");
         let space = SPACE.replace("allowed=4,8", "stay_ms=-1,5");
         let output = bounded(&mut sweep(&store, &format!("{space} --keep-invalid --json")));

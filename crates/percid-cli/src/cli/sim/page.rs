@@ -16,7 +16,7 @@ percid_sim_page.wasm beside this program, or where Cargo puts it beside the fold
 this program. This builds it from the sources of this percid:
 
   rustup target add wasm32-unknown-unknown
-  cargo build --release -p percid-sim-page --target wasm32-unknown-unknown
+  cargo rustc --release -p percid-sim-page --target wasm32-unknown-unknown --crate-type cdylib
 
 In JSON: page (the path of the file) and bytes (its size).";
 
