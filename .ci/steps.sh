@@ -67,7 +67,7 @@ run_emulated() {
 # Every section of another architecture, by an emulator of its programs.
 sections_of() {
     local target=$1 name=$2
-    cargo test -p percid-sections --target "$target" \
+    cargo test -p percid-sections --target-dir target/elsewhere --target "$target" \
         --config "target.$target.linker=\"$name-linux-gnu-gcc\"" \
         --config "target.$target.runner=[\"qemu-$name\",\"-L\",\"/usr/$name-linux-gnu\"]"
 }

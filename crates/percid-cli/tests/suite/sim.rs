@@ -899,7 +899,7 @@ fn origins(html: &str) -> [usize; 2] {
 /// Covers all parts except the largest. Its presentation is tested next to it, with invented
 /// values.
 #[test]
-#[ignore = "slow: simulates four tables"]
+#[ignore = "long: simulates four tables"]
 fn published_tables_have_their_keys_and_a_page() {
     let folder = folder("parts");
     for (part, charts, by) in [
