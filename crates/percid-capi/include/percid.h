@@ -17,6 +17,8 @@
  *     local       a value for any function     ring        of byte records
  *     mask        which IDs have work to do   numa        memory that follows its threads
  *     memory      of each ID, for structures of your own
+ *     rwlock      read by many             domain      of readers that are waited for (RCU)
+ *     budget      that is never exceeded
  *     family      counters, gauges and histograms by labels
  *     registry    of families, and the page that Prometheus reads of them
  *
@@ -34,7 +36,8 @@
  *           has no type: percid_init(), percid_version(), percid_reason(), percid_current_id(),
  *           percid_compact_ids(), percid_set_id_limit(), and the fences. What shall be made comes first.
  * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask, percid_memory,
- *           percid_balancer, percid_registry and percid_family are made by percid_..._create(), percid_region by
+ *           percid_rwlock, percid_domain, percid_budget, percid_balancer, percid_registry and
+ *           percid_family are made by percid_..._create(), percid_region by
  *           percid_region_register(), percid_consumer by percid_consumer_open(); these handles are
  *           no addresses. One that was destroyed is recognised forever and answered by -EBADF, one
  *           of another type by -EINVAL.
@@ -51,6 +54,7 @@
  *           it had is as it left it, for whoever comes next; what it was handed (an item, a record,
  *           a member) is its own, and what was not handed out stays. With glibc the end of a thread
  *           is an unwinding: it must not meet `noexcept`, or `catch (...)` without `throw;`.
+ *           What is deferred in a domain must return, since any thread may be the one that calls it.
  * Cancelling  No function is a cancellation point, also when it waits, but for what its callbacks
  *           do. A thread with PTHREAD_CANCEL_ASYNCHRONOUS must not call any.
  * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Most that call
@@ -650,6 +654,29 @@ typedef struct percid_balancer percid_balancer;
 typedef struct percid_buckets percid_buckets;
 
 /**
+ * A number of units, such as bytes of memory, that is charged and released by many threads and
+ * never exceeded, not by one unit.
+ *
+ * Made by percid_budget_create().
+ *
+ * Threads: any number of threads may use it at once. A thread may release what another one has
+ * charged.
+ * Exactness: the units that are charged and not released are never more than the limit. A charge
+ * is refused if there is no room for it, or if other threads move credits at that moment.
+ * Waiting: nothing waits as long as there is room. A charge without room waits for another thread
+ * that collects the credits of the IDs.
+ * Signals: not in a signal handler.
+ * Fork: the child has a copy, in which all units are still charged.
+ * Memory: about 450 bytes, and 16 bytes for every ID that used it. If there is none for an ID, its
+ * threads charge a shared number.
+ * Cost: as long as an ID has credit, a charge is a call and one conditional store in a section, and
+ * a second one if the thread used another budget in between; a release is one addition. Near the
+ * limit both are an atomic operation on a shared word. A charge without room runs a fence of all
+ * CPUs, about 10 us for every 64 IDs, if some ID has credit.
+ */
+typedef struct percid_budget percid_budget;
+
+/**
  * The held consumer of a ring: percid_consumer_next() fetches one record after the other.
  *
  * Threads: a consumer may be passed from one thread to another, and is used by one at a time.
@@ -660,6 +687,32 @@ typedef struct percid_buckets percid_buckets;
  * Memory: about a hundred bytes, and as many as the longest record that it has fetched.
  */
 typedef struct percid_consumer percid_consumer;
+
+/**
+ * Readers that are waited for: read-copy-update, in the shape of the kernel's SRCU.
+ *
+ * Made by percid_domain_create(). A reader is between percid_domain_read_lock() and
+ * percid_domain_read_unlock(). percid_domain_synchronize() waits until every reader that was inside
+ * when it was called has left, so that what was removed before is used by nobody.
+ *
+ * Threads: any number of threads may use it at once. No thread registers. Threads may end at any
+ * time, but not inside: a reader that never leaves is waited for forever.
+ * Nesting: a thread may be inside several times, also of several domains, and another thread may
+ * end what it began. A thread that synchronizes, flushes or defers while it is inside waits for
+ * itself, forever.
+ * Waiting: readers never wait. While percid_domain_synchronize() waits for readers, it sleeps up to
+ * a millisecond between two looks at them.
+ * Signals: percid_domain_read_lock() and percid_domain_read_unlock() are async-signal-safe. The
+ * rest is not.
+ * Fork: in the child, readers that were other threads of the parent never leave; if there were any,
+ * percid_domain_synchronize() waits forever. Functions that wait are copied, as all memory is.
+ * Memory: about 300 bytes, 16 bytes for every ID that used it, and about 50 bytes for every
+ * function that waits, whose number is limited.
+ * Cost: entering and leaving are two calls, and two additions as those of a counter.
+ * percid_domain_synchronize() runs one fence of all CPUs, about 10 us, and reads two words of each
+ * ID. Threads that call it at the same time share its work.
+ */
+typedef struct percid_domain percid_domain;
 
 /**
  * The series of one metric, distinguished by the values of its labels; created by
@@ -761,6 +814,31 @@ typedef struct percid_registry percid_registry;
  * does not change; any number of threads may read it.
  */
 typedef struct percid_report percid_report;
+
+/**
+ * A readers-writer lock for data that is read often and written rarely. Reading touches memory of
+ * the running thread's ID only, so readers on different CPUs do not slow each other down.
+ *
+ * Made by percid_rwlock_create().
+ *
+ * Threads: any number of threads may use it at once. There is one writer or any number of readers.
+ * A thread may release what another thread has locked, for reading and for writing.
+ * Waiting: readers wait for a writer, and for one that waits before them; a writer that ends admits
+ * all readers that wait. A writer waits for the readers inside, and for other writers. So no side
+ * starves the other. Threads that wait sleep. A thread that locks for reading twice waits forever
+ * if a writer comes in between, and so does one that locks for writing while it has the lock.
+ * Order: what a thread did before it released the lock is visible to threads that lock it later, if
+ * one of both was a writer.
+ * Signals: not in a signal handler. The last reader takes a mutex if a writer waits.
+ * Fork: in the child, what other threads of the parent had locked is never released. A writer waits
+ * forever if one of them was reading, and all wait if one was writing.
+ * Memory: about 300 bytes, and 8 bytes for every ID that used it. If there is no memory for an ID's
+ * word, its readers share one.
+ * Cost: a lock and unlock for reading are two calls, two additions as those of a counter, and two
+ * loads of a word that only writers change. A writer runs one fence of all CPUs, about 10 us, and
+ * reads a word of each ID; it runs none if another writer hands the lock over to it.
+ */
+typedef struct percid_rwlock percid_rwlock;
 
 /**
  * The content of a histogram at one time: 29.5 KiB that belong to the caller.
@@ -2650,6 +2728,290 @@ PERCID_INLINE int percid_fence_cpu(uint32_t cpu) PERCID_NOEXCEPT;
  * for the fence: 2 us while it has one thread, about 20 ms later.
  */
 PERCID_INLINE int percid_fence_is_asymmetric(void) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new lock that no thread has in `lock`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
+ * `lock` becomes NULL.
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_rwlock_create(struct percid_rwlock **lock) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new lock like percid_rwlock_create(), whose readers are counted by a source that is
+ * independent of the process's: for measurements and tests.
+ *
+ * Returns 0, -EINVAL for NULL or a number that is not a source's, -ENOMEM, or the reason why the
+ * source cannot be used, as percid_source_prepare() does; on error `lock` becomes NULL.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_rwlock_create_with_source(struct percid_rwlock **lock,
+                                     int source) PERCID_NOEXCEPT;
+
+/**
+ * Locks for reading. Waits for writers.
+ *
+ * Returns 0; -EINVAL for NULL; -EBADF if the lock is destroyed.
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_rwlock_read_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT;
+
+/**
+ * Locks for reading if no writer has the lock or waits for it. Does not wait.
+ *
+ * Returns 0, -EBUSY if there is a writer, or an error of percid_rwlock_read_lock().
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_rwlock_try_read_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT;
+
+/**
+ * Locks for reading. Waits for writers, at most for this number of nanoseconds.
+ *
+ * Returns 0, -ETIMEDOUT if the time is over, or an error of percid_rwlock_read_lock().
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_rwlock_timed_read_lock(struct percid_rwlock *lock,
+                                  uint64_t nanoseconds) PERCID_NOEXCEPT;
+
+/**
+ * Ends reading. Any thread may call it, once for each lock for reading: otherwise a later writer
+ * waits forever, or writes while others read.
+ *
+ * Returns 0; -EINVAL for NULL; -EBADF if the lock is destroyed.
+ */
+PERCID_INLINE int percid_rwlock_read_unlock(struct percid_rwlock *lock) PERCID_NOEXCEPT;
+
+/**
+ * Locks for writing. Waits for all other threads that have the lock.
+ *
+ * Returns 0; -EPERM if the process has entered a sandbox that refuses membarrier() since it first
+ * used percid, and then the lock is as before; -EINVAL for NULL; -EBADF if the lock is destroyed.
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_rwlock_write_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT;
+
+/**
+ * Locks for writing if no thread has the lock. Readers that come at the same time wait for this
+ * call, and percid_rwlock_try_read_lock() may fail.
+ *
+ * Returns 0, -EBUSY if a thread has the lock, or an error of percid_rwlock_write_lock().
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_rwlock_try_write_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT;
+
+/**
+ * Locks for writing. Waits for all other threads that have the lock, at most for this number of
+ * nanoseconds.
+ *
+ * Returns 0, -ETIMEDOUT if the time is over, or an error of percid_rwlock_write_lock().
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_rwlock_timed_write_lock(struct percid_rwlock *lock,
+                                   uint64_t nanoseconds) PERCID_NOEXCEPT;
+
+/**
+ * Ends writing: readers that wait are inside, and the next writer has its turn.
+ *
+ * Returns 0; -EPERM if no writer has the lock or waits for it; -EINVAL for NULL; -EBADF if the lock
+ * is destroyed.
+ */
+PERCID_INLINE int percid_rwlock_write_unlock(struct percid_rwlock *lock) PERCID_NOEXCEPT;
+
+/**
+ * Destroys a lock. No other thread may use it during the call.
+ *
+ * Returns 0; -EBUSY if a thread has the lock, and then it stays; -EINVAL for NULL; -EBADF if it was
+ * destroyed before. Its handle is still detected. Costs the reading of one word for every ID that
+ * used it.
+ */
+PERCID_INLINE int percid_rwlock_destroy(struct percid_rwlock *lock) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new domain without readers in `domain`, in which at most 1024 functions wait. Returns
+ * 0, -EINVAL for NULL, or -ENOMEM; on error `domain` becomes NULL.
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_domain_create(struct percid_domain **domain) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new domain like percid_domain_create(), in which at most `limit` functions wait: up to
+ * 4096, and -EINVAL for more. With 0 percid_domain_defer() waits each time.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_domain_create_bounded(struct percid_domain **domain,
+                                 size_t limit) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new domain like percid_domain_create(), whose readers are counted by a source that is
+ * independent of the process's: for measurements and tests.
+ *
+ * Returns 0, -EINVAL for NULL or a number that is not a source's, -ENOMEM, or the reason why the
+ * source cannot be used, as percid_source_prepare() does; on error `domain` becomes NULL.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_domain_create_with_source(struct percid_domain **domain,
+                                     int source) PERCID_NOEXCEPT;
+
+/**
+ * Begins to read, and returns the token with which percid_domain_read_unlock() must end it: 0 or 1.
+ * -EINVAL for NULL; -EBADF if the domain is destroyed.
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_domain_read_lock(struct percid_domain *domain) PERCID_NOEXCEPT;
+
+/**
+ * Ends reading, with the token that percid_domain_read_lock() has returned to this thread or
+ * another one: once for each call of that.
+ *
+ * Returns 0; -EINVAL for NULL, and for what is no token; -EBADF if the domain is destroyed.
+ */
+PERCID_INLINE int percid_domain_read_unlock(struct percid_domain *domain, int token) PERCID_NOEXCEPT;
+
+/**
+ * Waits until every reader that is inside now has left.
+ *
+ * Returns 0; -EPERM if the process has entered a sandbox that refuses membarrier() since it first
+ * used percid: nothing is known about the readers then. -EINVAL for NULL; -EBADF if the domain is
+ * destroyed.
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_domain_synchronize(struct percid_domain *domain) PERCID_NOEXCEPT;
+
+/**
+ * Calls `function` with `argument` when every reader that is inside now has left: in a later call
+ * of percid_domain_flush() or percid_domain_defer(), by any thread, or when the domain is destroyed.
+ *
+ * If as many functions wait as may, it waits for the readers itself, and calls all functions that
+ * wait, and this one. If membarrier() is refused, they go on waiting, and this one too, beyond the
+ * limit.
+ *
+ * The function must return: it must not throw, end its thread, or jump. It may use the domain, but
+ * what would destroy it answers -EDEADLK.
+ *
+ * Returns 0; -EINVAL for NULL; -EBADF if the domain is destroyed; -ENOMEM. On error the function is
+ * not called.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_domain_defer(struct percid_domain *domain,
+                        void (*function)(void *argument),
+                        void *argument);
+
+/**
+ * Defers a function like percid_domain_defer(), but never waits and calls no function.
+ *
+ * Returns 0, -EAGAIN if as many functions wait as may, or an error of percid_domain_defer().
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_domain_try_defer(struct percid_domain *domain,
+                            void (*function)(void *argument),
+                            void *argument);
+
+/**
+ * Waits for the readers that are inside now, and calls all functions that were deferred before.
+ * Returns their number: 0 at once if there are none. -EPERM if membarrier() is refused, and then
+ * they go on waiting; -EINVAL for NULL; -EBADF if the domain is destroyed.
+ */
+PERCID_INLINE int64_t percid_domain_flush(struct percid_domain *domain) PERCID_NOEXCEPT;
+
+/**
+ * Returns the number of functions that wait; 0 if there is no such domain.
+ */
+PERCID_INLINE size_t percid_domain_deferred_count(const struct percid_domain *domain) PERCID_NOEXCEPT;
+
+/**
+ * Returns about how many readers are inside; 0 if there is no such domain. It is exact if none
+ * enters or leaves at the same time. Costs the reading of two words for every ID that used it.
+ */
+PERCID_INLINE size_t percid_domain_reader_count(const struct percid_domain *domain) PERCID_NOEXCEPT;
+
+/**
+ * Destroys a domain, and calls the functions that wait. No other thread may use it during the call.
+ * What these functions defer in it is called too.
+ *
+ * Returns 0; -EBUSY if a reader is inside, or if the functions have deferred others in each of 100
+ * calls, and then the domain stays, with the functions that wait; -EDEADLK if a deferred function
+ * calls it; -EINVAL for NULL; -EBADF if it was destroyed before. Its handle is still detected.
+ */
+PERCID_INLINE int percid_domain_destroy(struct percid_domain *domain) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new budget of `limit` units in `budget`, of which nothing is charged. Limits above
+ * INT64_MAX are that. Each ID takes units from the limit in batches of a 1024th of it.
+ *
+ * Returns 0, -EINVAL for NULL, or -ENOMEM; on error `budget` becomes NULL.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_budget_create(struct percid_budget **budget,
+                         uint64_t limit) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new budget like percid_budget_create(), with a source that is independent of the
+ * process's, for measurements and tests; and with batches of `batch` units. Larger batches are
+ * faster, and percid_budget_approximate() is less exact.
+ *
+ * Returns 0, -EINVAL for NULL or a number that is not a source's, -ENOMEM, or the reason why the
+ * source cannot be used, as percid_source_prepare() does; on error `budget` becomes NULL.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_budget_create_with_source(struct percid_budget **budget,
+                                     int source,
+                                     uint64_t limit,
+                                     uint64_t batch) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new budget like percid_budget_create(), with batches of `batch` units.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_budget_create_with_batch(struct percid_budget **budget,
+                                    uint64_t limit,
+                                    uint64_t batch) PERCID_NOEXCEPT;
+
+/**
+ * Charges units.
+ *
+ * Returns 0; -EDQUOT if there is no room for them, and then nothing was charged; -EINVAL for NULL;
+ * -EBADF if the budget is destroyed.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_budget_try_charge(struct percid_budget *budget,
+                             uint64_t units) PERCID_NOEXCEPT;
+
+/**
+ * Releases units that were charged, by any thread. Releasing units that were not charged raises the
+ * limit by them.
+ *
+ * Returns 0; -EINVAL for NULL, and for more units than the limit, of which none are released;
+ * -EBADF if the budget is destroyed.
+ */
+PERCID_INLINE int percid_budget_release(struct percid_budget *budget, uint64_t units) PERCID_NOEXCEPT;
+
+/**
+ * Returns the limit; 0 if there is no such budget. Async-signal-safe.
+ */
+PERCID_INLINE uint64_t percid_budget_limit(const struct percid_budget *budget) PERCID_NOEXCEPT;
+
+/**
+ * Returns the units that are charged or lie in the credits of IDs: one load. It is never less than
+ * what is charged (except for releases under way), and more by three batches at most for every ID.
+ * 0 if there is no such budget. Async-signal-safe.
+ */
+PERCID_INLINE uint64_t percid_budget_approximate(const struct percid_budget *budget) PERCID_NOEXCEPT;
+
+/**
+ * Returns the units that are charged: one load for every ID, under a mutex. It is exact if nothing
+ * is charged or released at the same time; each of those may be contained or not. 0 if there is no
+ * such budget.
+ */
+PERCID_INLINE uint64_t percid_budget_exact(const struct percid_budget *budget) PERCID_NOEXCEPT;
+
+/**
+ * Destroys a budget, whatever is charged. No other thread may use it during the call.
+ *
+ * Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before. Its handle is still detected.
+ */
+PERCID_INLINE int percid_budget_destroy(struct percid_budget *budget) PERCID_NOEXCEPT;
 
 /**
  * Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error

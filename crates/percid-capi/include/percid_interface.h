@@ -125,6 +125,38 @@ struct percid_interface {
     int (*memory_for_each)(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument);
     int (*memory_settle)(struct percid_memory *memory);
     int (*memory_destroy)(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument);
+    int (*rwlock_create)(struct percid_rwlock **lock);
+    int (*rwlock_create_with_source)(struct percid_rwlock **lock, int source);
+    int (*rwlock_read_lock)(struct percid_rwlock *lock);
+    int (*rwlock_try_read_lock)(struct percid_rwlock *lock);
+    int (*rwlock_timed_read_lock)(struct percid_rwlock *lock, uint64_t nanoseconds);
+    int (*rwlock_read_unlock)(struct percid_rwlock *lock);
+    int (*rwlock_write_lock)(struct percid_rwlock *lock);
+    int (*rwlock_try_write_lock)(struct percid_rwlock *lock);
+    int (*rwlock_timed_write_lock)(struct percid_rwlock *lock, uint64_t nanoseconds);
+    int (*rwlock_write_unlock)(struct percid_rwlock *lock);
+    int (*rwlock_destroy)(struct percid_rwlock *lock);
+    int (*domain_create)(struct percid_domain **domain);
+    int (*domain_create_bounded)(struct percid_domain **domain, size_t limit);
+    int (*domain_create_with_source)(struct percid_domain **domain, int source);
+    int (*domain_read_lock)(struct percid_domain *domain);
+    int (*domain_read_unlock)(struct percid_domain *domain, int token);
+    int (*domain_synchronize)(struct percid_domain *domain);
+    int (*domain_defer)(struct percid_domain *domain, void (*function)(void *argument), void *argument);
+    int (*domain_try_defer)(struct percid_domain *domain, void (*function)(void *argument), void *argument);
+    int64_t (*domain_flush)(struct percid_domain *domain);
+    size_t (*domain_deferred_count)(const struct percid_domain *domain);
+    size_t (*domain_reader_count)(const struct percid_domain *domain);
+    int (*domain_destroy)(struct percid_domain *domain);
+    int (*budget_create)(struct percid_budget **budget, uint64_t limit);
+    int (*budget_create_with_batch)(struct percid_budget **budget, uint64_t limit, uint64_t batch);
+    int (*budget_create_with_source)(struct percid_budget **budget, int source, uint64_t limit, uint64_t batch);
+    int (*budget_try_charge)(struct percid_budget *budget, uint64_t units);
+    int (*budget_release)(struct percid_budget *budget, uint64_t units);
+    uint64_t (*budget_limit)(const struct percid_budget *budget);
+    uint64_t (*budget_approximate)(const struct percid_budget *budget);
+    uint64_t (*budget_exact)(const struct percid_budget *budget);
+    int (*budget_destroy)(struct percid_budget *budget);
     int (*balancer_settings_init)(struct percid_balancer_settings *settings, size_t size);
     int (*balancer_settings_set_rules)(struct percid_balancer_settings *settings, int rules);
     int (*balancer_create)(struct percid_balancer **balancer, const struct percid_balancer_settings *settings);
@@ -193,7 +225,7 @@ struct percid_interface {
     int (*registry_destroy)(struct percid_registry *registry);
     const char *(*format_content_type)(int format);
     int (*format_accepted)(const char *accept);
-    void (*later[337])(void);
+    void (*later[305])(void);
 };
 
 /*
@@ -686,6 +718,166 @@ PERCID_INLINE int percid_memory_settle(struct percid_memory *memory) PERCID_NOEX
 PERCID_INLINE int percid_memory_destroy(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument)
 {
     return percid_interface_address()->memory_destroy(memory, drop, argument);
+}
+
+PERCID_INLINE int percid_rwlock_create(struct percid_rwlock **lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_create(lock);
+}
+
+PERCID_INLINE int percid_rwlock_create_with_source(struct percid_rwlock **lock, int source) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_create_with_source(lock, source);
+}
+
+PERCID_INLINE int percid_rwlock_read_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_read_lock(lock);
+}
+
+PERCID_INLINE int percid_rwlock_try_read_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_try_read_lock(lock);
+}
+
+PERCID_INLINE int percid_rwlock_timed_read_lock(struct percid_rwlock *lock, uint64_t nanoseconds) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_timed_read_lock(lock, nanoseconds);
+}
+
+PERCID_INLINE int percid_rwlock_read_unlock(struct percid_rwlock *lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_read_unlock(lock);
+}
+
+PERCID_INLINE int percid_rwlock_write_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_write_lock(lock);
+}
+
+PERCID_INLINE int percid_rwlock_try_write_lock(struct percid_rwlock *lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_try_write_lock(lock);
+}
+
+PERCID_INLINE int percid_rwlock_timed_write_lock(struct percid_rwlock *lock, uint64_t nanoseconds) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_timed_write_lock(lock, nanoseconds);
+}
+
+PERCID_INLINE int percid_rwlock_write_unlock(struct percid_rwlock *lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_write_unlock(lock);
+}
+
+PERCID_INLINE int percid_rwlock_destroy(struct percid_rwlock *lock) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->rwlock_destroy(lock);
+}
+
+PERCID_INLINE int percid_domain_create(struct percid_domain **domain) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_create(domain);
+}
+
+PERCID_INLINE int percid_domain_create_bounded(struct percid_domain **domain, size_t limit) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_create_bounded(domain, limit);
+}
+
+PERCID_INLINE int percid_domain_create_with_source(struct percid_domain **domain, int source) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_create_with_source(domain, source);
+}
+
+PERCID_INLINE int percid_domain_read_lock(struct percid_domain *domain) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_read_lock(domain);
+}
+
+PERCID_INLINE int percid_domain_read_unlock(struct percid_domain *domain, int token) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_read_unlock(domain, token);
+}
+
+PERCID_INLINE int percid_domain_synchronize(struct percid_domain *domain) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_synchronize(domain);
+}
+
+PERCID_INLINE int percid_domain_defer(struct percid_domain *domain, void (*function)(void *argument), void *argument)
+{
+    return percid_interface_address()->domain_defer(domain, function, argument);
+}
+
+PERCID_INLINE int percid_domain_try_defer(struct percid_domain *domain, void (*function)(void *argument), void *argument)
+{
+    return percid_interface_address()->domain_try_defer(domain, function, argument);
+}
+
+PERCID_INLINE int64_t percid_domain_flush(struct percid_domain *domain) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_flush(domain);
+}
+
+PERCID_INLINE size_t percid_domain_deferred_count(const struct percid_domain *domain) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_deferred_count(domain);
+}
+
+PERCID_INLINE size_t percid_domain_reader_count(const struct percid_domain *domain) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_reader_count(domain);
+}
+
+PERCID_INLINE int percid_domain_destroy(struct percid_domain *domain) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->domain_destroy(domain);
+}
+
+PERCID_INLINE int percid_budget_create(struct percid_budget **budget, uint64_t limit) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_create(budget, limit);
+}
+
+PERCID_INLINE int percid_budget_create_with_batch(struct percid_budget **budget, uint64_t limit, uint64_t batch) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_create_with_batch(budget, limit, batch);
+}
+
+PERCID_INLINE int percid_budget_create_with_source(struct percid_budget **budget, int source, uint64_t limit, uint64_t batch) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_create_with_source(budget, source, limit, batch);
+}
+
+PERCID_INLINE int percid_budget_try_charge(struct percid_budget *budget, uint64_t units) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_try_charge(budget, units);
+}
+
+PERCID_INLINE int percid_budget_release(struct percid_budget *budget, uint64_t units) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_release(budget, units);
+}
+
+PERCID_INLINE uint64_t percid_budget_limit(const struct percid_budget *budget) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_limit(budget);
+}
+
+PERCID_INLINE uint64_t percid_budget_approximate(const struct percid_budget *budget) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_approximate(budget);
+}
+
+PERCID_INLINE uint64_t percid_budget_exact(const struct percid_budget *budget) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_exact(budget);
+}
+
+PERCID_INLINE int percid_budget_destroy(struct percid_budget *budget) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->budget_destroy(budget);
 }
 
 PERCID_INLINE int percid_balancer_settings_init(struct percid_balancer_settings *settings, size_t size) PERCID_NOEXCEPT

@@ -49,7 +49,7 @@ static CONSUMERS: Registry<Consumer> = Registry::new();
 
 impl Object for Consumer {
     type Inner = Consumer;
-    const TYPE: u64 = 24;
+    const TYPE: u64 = 40;
 }
 
 /// Occupies the place of the ring's consumer and stores a handle in `consumer`.

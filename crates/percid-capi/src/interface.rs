@@ -11,8 +11,10 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
+use crate::budget::*;
 use crate::consumer::*;
 use crate::counter::*;
+use crate::domain::*;
 use crate::fence::*;
 use crate::histogram::*;
 use crate::local::*;
@@ -32,6 +34,7 @@ use crate::numa::settings::*;
 use crate::pool::*;
 use crate::process::*;
 use crate::ring::*;
+use crate::rwlock::*;
 use crate::source::*;
 use crate::stack::*;
 use crate::table_stats::*;
@@ -222,6 +225,41 @@ functions! {
     percid_memory_for_each
     percid_memory_settle
     percid_memory_destroy
+
+    percid_rwlock_create
+    percid_rwlock_create_with_source
+    percid_rwlock_read_lock
+    percid_rwlock_try_read_lock
+    percid_rwlock_timed_read_lock
+    percid_rwlock_read_unlock
+    percid_rwlock_write_lock
+    percid_rwlock_try_write_lock
+    percid_rwlock_timed_write_lock
+    percid_rwlock_write_unlock
+    percid_rwlock_destroy
+
+    percid_domain_create
+    percid_domain_create_bounded
+    percid_domain_create_with_source
+    percid_domain_read_lock
+    percid_domain_read_unlock
+    percid_domain_synchronize
+    percid_domain_defer
+    percid_domain_try_defer
+    percid_domain_flush
+    percid_domain_deferred_count
+    percid_domain_reader_count
+    percid_domain_destroy
+
+    percid_budget_create
+    percid_budget_create_with_batch
+    percid_budget_create_with_source
+    percid_budget_try_charge
+    percid_budget_release
+    percid_budget_limit
+    percid_budget_approximate
+    percid_budget_exact
+    percid_budget_destroy
 
     percid_balancer_settings_init
     percid_balancer_settings_set_rules

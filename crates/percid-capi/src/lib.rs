@@ -59,6 +59,12 @@ pub mod consumer;
 
 pub mod fence;
 
+pub mod rwlock;
+
+pub mod domain;
+
+pub mod budget;
+
 pub mod mask;
 
 pub mod memory;

@@ -123,7 +123,7 @@ static LOCALS: Registry<Local> = Registry::new();
 
 impl Object for Local {
     type Inner = Values;
-    const TYPE: u64 = 19;
+    const TYPE: u64 = 35;
 
     unsafe fn of_static<'a>(address: *const Local) -> Result<&'a Values, c_int> {
         // SAFETY: the caller guarantees an object; these of its members never change.
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
         // storing `READY` releases it.
         unsafe {
             let lock = lock_of(value.cast());
-            percid::capi::announce_release(lock.cast());
+            percid::capi::announce_release(lock.addr());
             (*lock).store(READY, Release);
         }
     }

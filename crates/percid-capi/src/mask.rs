@@ -46,7 +46,7 @@ static MASKS: Registry<Mask> = Registry::new();
 
 impl Object for Mask {
     type Inner = percid::ActiveMask;
-    const TYPE: u64 = 21;
+    const TYPE: u64 = 37;
 
     unsafe fn of_static<'a>(address: *const Mask) -> Result<&'a percid::ActiveMask, c_int> {
         // SAFETY: size and alignment are those of the library's type, which is all zero at first

@@ -85,7 +85,7 @@ static MEMORIES: Registry<Memory> = Registry::new();
 
 impl Object for Memory {
     type Inner = UntypedPerId;
-    const TYPE: u64 = 29;
+    const TYPE: u64 = 45;
 
     #[inline(always)]
     unsafe fn of_static<'a>(address: *const Memory) -> Result<&'a UntypedPerId, c_int> {

@@ -71,7 +71,7 @@ static POOLS: Registry<Pool> = Registry::new();
 
 impl Object for Pool {
     type Inner = RawPool;
-    const TYPE: u64 = 18;
+    const TYPE: u64 = 34;
 
     unsafe fn of_static<'a>(address: *const Pool) -> Result<&'a RawPool, c_int> {
         // SAFETY: the caller guarantees an object; these of its members never change.

@@ -1,17 +1,18 @@
 //! Objects with handles for C. A handle of another type, or of a destroyed object, is detected.
 //!
 //! A handle is the address of an object in its lower 48 bits and a *tag* in the upper 16: the
-//! type's number (5 bits, the highest of which is set) and the generation (11 bits) of the object's
+//! type's number (6 bits, the highest of which is set) and the generation (10 bits) of the object's
 //! *record*. Records are never freed, only reused with the next generation. So the record of a
 //! destroyed object's handle can still be read, and the handle's generation differs. A record is
 //! retired at its last generation. A program that creates and destroys objects forever thus loses
-//! one record, of about a hundred bytes, for every 2 046 objects.
+//! one record, of about a hundred bytes and the object, for every 1 022 objects.
 //!
 //! A handle whose highest bit is clear is NULL, or the address of an object of static storage,
 //! which C has initialised by the macro of its type. It has no record, and is never destroyed.
 //!
-//! The good handle of an object is stored before it, at a different offset for each type. So one
-//! comparison tells inline code that a handle is of its type and its object exists.
+//! The good handle of an object is stored before it, at a different offset for each type that has
+//! inline code. So one comparison tells that code that a handle is of its type and its object
+//! exists. Types without inline code may share an offset: the library compares the tag first.
 //!
 //! User-space addresses have 48 bits or fewer on every 64-bit Linux unless a program asks for more.
 
@@ -34,11 +35,13 @@ const SHIFT: u32 = 48;
 const ADDRESS: u64 = (1 << SHIFT) - 1;
 
 /// The position of the type in a tag.
-const TYPE_SHIFT: u32 = 11;
+const TYPE_SHIFT: u32 = 10;
 
 /// Lower bound of the types' numbers, exclusive.
-const TYPES: u64 = 16;
-/// Maximum number of types.
+const TYPES: u64 = 32;
+/// Maximum number of types. A tag of ones only is no type's, so no handle is `(void *)-1`.
+const MAX_TYPES: u64 = 30;
+/// Number of offsets for good handles. The types from this number on share the last one.
 const PLACES: usize = 14;
 const GENERATION: u64 = (1 << TYPE_SHIFT) - 1;
 
@@ -54,7 +57,8 @@ pub(crate) trait Object {
     /// The library's type of the object.
     type Inner;
 
-    /// Its number in handles, from 17 to 30 and different from that of other types.
+    /// Its number in handles, from 33 to 62 and different from that of other types; from 33 to 45
+    /// if it has inline code, whose offset of the good handle depends on it.
     const TYPE: u64;
 
     /// Returns an object of static storage, if its memory is a valid one.
@@ -88,7 +92,7 @@ struct Front {
     copy: AtomicU64,
     /// The next free record, while this one is free.
     next: AtomicU64,
-    /// The good handle, at the index of its type; zeros at the others. Inline code reads it.
+    /// The good handle, at the place of its type; zeros at the others. Inline code reads it.
     good: [AtomicU64; PLACES],
 }
 
@@ -101,10 +105,16 @@ struct Record<T: Object> {
 /// The constants of the fast paths in C programs.
 const _: () = assert!(offset_of!(Front, good) + PLACES * 8 == size_of::<Front>());
 
+/// Returns the place of a type's good handle, from 1; the last one for all types from it on.
+const fn place<T: Object>() -> usize {
+    let number = (T::TYPE - TYPES) as usize;
+    if number < PLACES { number } else { PLACES }
+}
+
 impl<T: Object> Record<T> {
     /// Returns the good handle; 8 bytes before the object for the first type.
     fn good(&self) -> &AtomicU64 {
-        &self.front.good[PLACES - (T::TYPE - TYPES) as usize]
+        &self.front.good[PLACES - const { place::<T>() }]
     }
 
     fn address(&self) -> u64 {
@@ -115,7 +125,7 @@ impl<T: Object> Record<T> {
 impl<T: Object> Registry<T> {
     pub(crate) const fn new() -> Registry<T> {
         const {
-            assert!(T::TYPE > TYPES && T::TYPE <= TYPES + PLACES as u64);
+            assert!(T::TYPE > TYPES && T::TYPE <= TYPES + MAX_TYPES);
             assert!(offset_of!(Record<T>, object) == size_of::<Front>());
         }
         Registry { free: AtomicU64::new(0), objects: std::marker::PhantomData }
@@ -346,7 +356,7 @@ mod tests {
 
     impl Object for Number {
         type Inner = Arc<u32>;
-        const TYPE: u64 = 30;
+        const TYPE: u64 = 62;
     }
 
     /// Another type with the same content, and the number of one that these tests do not use.
@@ -356,6 +366,15 @@ mod tests {
     impl Object for Other {
         type Inner = Arc<u32>;
         const TYPE: u64 = crate::memory::Memory::TYPE;
+    }
+
+    /// A type from whose number on good handles share an offset.
+    #[derive(Debug)]
+    struct Sharing;
+
+    impl Object for Sharing {
+        type Inner = Arc<u32>;
+        const TYPE: u64 = TYPES + PLACES as u64;
     }
 
     fn create(handles: &Registry<Number>, object: &Arc<u32>) -> *mut Number {
@@ -389,6 +408,9 @@ mod tests {
             own_memory::PoolRegions::TYPE,
             crate::metrics::registry::Registry::TYPE,
             crate::metrics::family::Family::TYPE,
+            crate::rwlock::Rwlock::TYPE,
+            crate::domain::Domain::TYPE,
+            crate::budget::Budget::TYPE,
             Number::TYPE,
         ];
         assert_eq!(HashSet::from(numbers).len(), numbers.len());
@@ -426,6 +448,38 @@ mod tests {
             assert_eq!(unsafe { HANDLES.destroy(handle) }, -libc::EBADF);
             assert_eq!(value(present), Ok(7));
         }
+    }
+
+    /// Two types whose good handles are at one offset.
+    #[test]
+    fn handles_of_types_that_share_a_place_are_told_apart() {
+        static HANDLES: Registry<Number> = Registry::new();
+        static SHARING: Registry<Sharing> = Registry::new();
+        assert_eq!(place::<Number>(), place::<Sharing>());
+        let object = Arc::new(7);
+        let handle = create(&HANDLES, &object);
+        let as_sharing = handle.cast::<Sharing>();
+        // SAFETY: the handle came from `create`.
+        unsafe {
+            assert_eq!(Registry::object(as_sharing).map(drop), Err(-libc::EINVAL));
+            assert_eq!(SHARING.destroy(as_sharing), -libc::EINVAL);
+            assert_eq!((value(handle), HANDLES.destroy(handle)), (Ok(7), 0));
+        }
+    }
+
+    /// The offsets of inline code (`percid_inline.h`) are those of its types alone.
+    #[test]
+    fn a_type_with_inline_code_shares_its_place_with_none() {
+        let inline = [
+            place::<crate::stack::Stack>(),
+            place::<crate::pool::Pool>(),
+            place::<crate::local::Local>(),
+            place::<crate::ring::Ring>(),
+            place::<crate::mask::Mask>(),
+            place::<crate::memory::Memory>(),
+        ];
+        assert_eq!(inline, [1, 2, 3, 4, 5, 13]);
+        assert!(inline.iter().all(|&place| place < PLACES));
     }
 
     #[test]

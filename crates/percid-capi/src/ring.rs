@@ -86,7 +86,7 @@ static RINGS: Registry<Ring> = Registry::new();
 
 impl Object for Ring {
     type Inner = percid::Ring;
-    const TYPE: u64 = 20;
+    const TYPE: u64 = 36;
 
     unsafe fn of_static<'a>(address: *const Ring) -> Result<&'a percid::Ring, c_int> {
         // SAFETY: the caller guarantees an object; these of its members never change.

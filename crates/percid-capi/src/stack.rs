@@ -52,7 +52,7 @@ static STACKS: Registry<Stack> = Registry::new();
 
 impl Object for Stack {
     type Inner = percid::Stack<usize>;
-    const TYPE: u64 = 17;
+    const TYPE: u64 = 33;
 
     unsafe fn of_static<'a>(address: *const Stack) -> Result<&'a percid::Stack<usize>, c_int> {
         // SAFETY: the caller guarantees an object; its capacity never changes.

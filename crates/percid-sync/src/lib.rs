@@ -3,6 +3,7 @@
 #![deny(rustdoc::broken_intra_doc_links)]
 
 mod budget;
+mod detector;
 mod fence;
 mod guess;
 mod rcu;

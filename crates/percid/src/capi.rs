@@ -60,11 +60,17 @@ pub fn is_watched() -> bool {
     race_detector::is_present()
 }
 
-/// Announces to race detectors that the lock of a [`Local`](crate::Local)'s value will be released
-/// next, by a plain store.
+/// Announces to race detectors that everything this thread did so far precedes what other threads do
+/// after an [`announce_acquire`] with this key, an address: that of a lock, which is released next.
 #[inline]
-pub fn announce_release(lock: *const i64) {
-    race_detector::release(lock.addr());
+pub fn announce_release(key: usize) {
+    race_detector::release(key);
+}
+
+/// Announces the counterpart of [`announce_release`].
+#[inline]
+pub fn announce_acquire(key: usize) {
+    race_detector::acquire(key);
 }
 
 /// The constants in the macros of the critical sections, for generating the sections of C programs.

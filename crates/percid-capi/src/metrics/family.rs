@@ -61,7 +61,7 @@ pub(super) static FAMILIES: Registry<Family> = Registry::new();
 
 impl Object for Family {
     type Inner = Family;
-    const TYPE: u64 = 28;
+    const TYPE: u64 = 44;
 }
 
 /// Stores the series with these values in `counter`: `count` texts in UTF-8, in the order of the

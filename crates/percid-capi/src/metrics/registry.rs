@@ -44,7 +44,7 @@ static REGISTRIES: Handles<Registry> = Handles::new();
 
 impl Object for Registry {
     type Inner = Registry;
-    const TYPE: u64 = 27;
+    const TYPE: u64 = 43;
 }
 
 /// Settings of a new family. Members that are zero have the default named here.

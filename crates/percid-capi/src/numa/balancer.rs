@@ -71,7 +71,7 @@ static BALANCERS: Registry<Balancer> = Registry::new();
 
 impl Object for Balancer {
     type Inner = Balancer;
-    const TYPE: u64 = 22;
+    const TYPE: u64 = 38;
 }
 
 impl Balancer {

@@ -37,12 +37,12 @@ static POOL_REGIONS: Registry<PoolRegions> = Registry::new();
 
 impl Object for IdRegions {
     type Inner = IdRegions;
-    const TYPE: u64 = 25;
+    const TYPE: u64 = 41;
 }
 
 impl Object for PoolRegions {
     type Inner = PoolRegions;
-    const TYPE: u64 = 26;
+    const TYPE: u64 = 42;
 }
 
 impl PoolRegions {

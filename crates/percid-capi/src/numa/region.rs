@@ -64,7 +64,7 @@ static REGIONS: Registry<Region> = Registry::new();
 
 impl Object for Region {
     type Inner = Region;
-    const TYPE: u64 = 23;
+    const TYPE: u64 = 39;
 }
 
 impl Region {

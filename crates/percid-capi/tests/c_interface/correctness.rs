@@ -8,7 +8,7 @@ const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c
 const THREADED: &str = "-pthread";
 
 /// A program for each structure. The first ones are valid C99.
-pub(crate) const STRUCTURES: [&str; 13] = [
+pub(crate) const STRUCTURES: [&str; 14] = [
     "counters.c",
     "histogram.c",
     "machine.c",
@@ -22,6 +22,7 @@ pub(crate) const STRUCTURES: [&str; 13] = [
     "static_objects.c",
     "numa.c",
     "metrics.c",
+    "sync.c",
 ];
 
 #[test]
@@ -88,6 +89,24 @@ fn additions_that_are_no_sections_lose_some() {
     let program = Build::new(any_compiler().c, &["memory.c"], &options).against(shared()).make();
     let (output, text) = program.outcome(&mut program.command());
     assert!(!output.status.success() && text.contains("not so: sum =="), "{text}");
+}
+
+/// The controls of `sync.c`: data that a lock does not guard, memory that is freed without a grace
+/// period, and a limit that is compared before it is charged, are noticed.
+#[test]
+fn locks_domains_and_budgets_that_are_misused_fail() {
+    let options = format!("-std=c11 -O2 {WARNINGS} {THREADED}");
+    let index = STRUCTURES.iter().position(|source| *source == "sync.c").expect("a structure");
+    let way = linked_twice(index).swap_remove(0);
+    let build = Build::new(way.compiler.c, &["sync.c"], &options).against(way.installation);
+    let program = build.make();
+    for (fault, found) in
+        [("lock", "first == second"), ("domain", "node, "), ("budget", "<= LIMIT")]
+    {
+        let (output, text) = program.outcome(program.command().arg(fault));
+        let is_found = text.contains("not so: ") && text.contains(found);
+        assert!(!output.status.success() && is_found, "{fault}: {text}");
+    }
 }
 
 /// Objects of static storage are initialised by constants in C++ too, and their macros cause no

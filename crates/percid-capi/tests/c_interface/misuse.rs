@@ -140,7 +140,7 @@ fn calls(function: &Function) -> String {
     let choices: Vec<Vec<String>> =
         parameters.iter().map(|&(of, parameter)| values(function, of, parameter)).collect();
     for chosen in product(&choices) {
-        if is_wrong_by_contract(parameters, &chosen) {
+        if is_wrong_by_contract(function, &chosen) {
             continue;
         }
         let call = format!("percid_{name}({})", chosen.join(", "));
@@ -168,6 +168,7 @@ fn after(name: &str, chosen: &[String]) -> String {
     {
         lines += &format!("    USED_UP({of});\n");
     }
+    lines += &unlocked(name, chosen.first().map_or("", String::as_str));
     if name == "local_acquire" && chosen[1] == "(void *)buffer" {
         lines += "    if (*(void **)(void *)buffer != NULL) {\n";
         lines += "        percid_local_release(*(void **)(void *)buffer);\n    }\n";
@@ -175,14 +176,34 @@ fn after(name: &str, chosen: &[String]) -> String {
     lines
 }
 
-/// Returns `true` if the size exceeds the memory, which no function can detect.
-fn is_wrong_by_contract(parameters: &[(&str, &str)], chosen: &[String]) -> bool {
+/// Returns the code that unlocks what a call has locked.
+fn unlocked(name: &str, object: &str) -> String {
+    let (of, unlock) = match name.split_once('_') {
+        Some((of @ ("rwlock" | "domain"), verb)) if verb.ends_with("read_lock") => (of, "read"),
+        Some((of @ "rwlock", verb)) if verb.ends_with("write_lock") => (of, "write"),
+        _ => return String::new(),
+    };
+    if object.strip_prefix("good_") != Some(of) {
+        return String::new();
+    }
+    let token = if of == "domain" { ", (int)answered" } else { "" };
+    format!("    percid_{of}_{unlock}_unlock({object}{token});\n")
+}
+
+/// Returns `true` if no function can detect the fault: the size exceeds the memory, or a reader
+/// leaves that did not enter.
+fn is_wrong_by_contract(function: &Function, chosen: &[String]) -> bool {
     let has_memory = chosen.iter().any(|value| value == "(void *)buffer");
-    let mut named = parameters.iter().zip(chosen);
-    has_memory
-        && named.any(|((of, name), value)| {
-            *of == "size_t" && ["size", "capacity"].contains(name) && value.starts_with("SIZE_MAX")
-        })
+    let mut named = function.parameters.iter().zip(chosen);
+    let is_leaving = function.name.ends_with("_read_unlock") && chosen[0].starts_with("good_");
+    let is_token = chosen.get(1).is_none_or(|token| ["0", "1"].contains(&token.as_str()));
+    is_leaving && is_token
+        || has_memory
+            && named.any(|((of, name), value)| {
+                *of == "size_t"
+                    && ["size", "capacity"].contains(name)
+                    && value.starts_with("SIZE_MAX")
+            })
 }
 
 /// Returns the values to test for a parameter.
@@ -231,6 +252,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
             "ring_poll" => texts(&["NULL", "visit_event"]),
             "mask_drain" => texts(&["NULL", "visit_id"]),
             "registry_write" => texts(&["NULL", "write_part"]),
+            "domain_defer" | "domain_try_defer" => texts(&["NULL", "deferred"]),
             _ => texts(&["NULL", "visit_value"]),
         },
         (_, "char *", "name") => texts(&["NULL", "\"\"", "\"nonsense\""]),
@@ -274,7 +296,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
 }
 
 /// Types whose handles identify the type, and destroyed objects.
-const HANDLES: [&str; 13] = [
+const HANDLES: [&str; 16] = [
     "stack",
     "pool",
     "local",
@@ -282,6 +304,9 @@ const HANDLES: [&str; 13] = [
     "consumer",
     "mask",
     "memory",
+    "rwlock",
+    "domain",
+    "budget",
     "balancer",
     "region",
     "id_regions",

@@ -122,11 +122,17 @@ pub(crate) fn races() {
             must_find(&program, sanitized(&mut command));
         }
     }
-    let right = ["handover.c", "local.c", "pool.c", "machine.c", "memory.c"];
+    let right = ["handover.c", "local.c", "pool.c", "machine.c", "memory.c", "sync.c"];
     for (index, program) in right.into_iter().enumerate() {
         for compiler in alternately(&compilers, index) {
             passes_sanitized(Build::new(compiler.c, &[program], RACES), shared(), &SOURCES);
         }
+    }
+    // Control: what a lock does not guard.
+    for compiler in alternately(&compilers, right.len() - 1) {
+        let program = Build::new(compiler.c, &["sync.c"], RACES).against(shared()).make();
+        let (_, text) = program.outcome(sanitized(program.command().arg("lock")));
+        assert!(text.contains("data race"), "{text}");
     }
 }
 

@@ -293,6 +293,36 @@ impl<'d> ReadGuard<'d> {
     pub fn domain(&self) -> &'d Domain {
         self.domain
     }
+
+    /// Turns the guard into a number, 0 or 1, from which [`from_raw`](ReadGuard::from_raw) makes it
+    /// again: for interfaces that cannot hold a guard. Until then the reader stays.
+    ///
+    /// ```
+    /// use percid_sync::{Domain, ReadGuard};
+    ///
+    /// let domain = Domain::new();
+    /// let raw = domain.read().into_raw();
+    /// assert_eq!(domain.reader_count(), 1);
+    /// // SAFETY: the number is of a guard of this domain, and is used once.
+    /// drop(unsafe { ReadGuard::from_raw(&domain, raw) });
+    /// assert_eq!(domain.reader_count(), 0);
+    /// ```
+    #[inline(always)]
+    #[must_use = "the reader stays until the guard is made again"]
+    pub fn into_raw(self) -> usize {
+        std::mem::ManuallyDrop::new(self).parity
+    }
+
+    /// Makes a guard of the number that [`into_raw`](ReadGuard::into_raw) has returned.
+    ///
+    /// # Safety
+    ///
+    /// * `raw` is the number of a guard of this domain.
+    /// * No other guard is made of that number: as many are made as guards have become it.
+    #[inline(always)]
+    pub unsafe fn from_raw(domain: &'d Domain, raw: usize) -> ReadGuard<'d> {
+        ReadGuard { domain, parity: raw }
+    }
 }
 
 /// Runs functions. If one of them panics, those behind it are dropped without running.

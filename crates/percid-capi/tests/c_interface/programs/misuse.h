@@ -20,7 +20,7 @@
    place for another. */
 #define HANDLES(each)                                                                              \
     each(snapshot) each(stack) each(pool) each(local) each(ring) each(consumer) each(mask)         \
-    each(memory) each(balancer) each(region) each(id_regions) each(pool_regions) each(report) each(registry)    \
+    each(memory) each(rwlock) each(domain) each(budget) each(balancer) each(region) each(id_regions) each(pool_regions) each(report) each(registry)    \
     each(family)
 #define DECLARE(type) static struct percid_##type *good_##type, *gone_##type, *made_##type;
 HANDLES(DECLARE)
@@ -62,6 +62,11 @@ static void visit_value(void *value, void *argument)
     (void)argument;
 }
 
+static void deferred(void *argument)
+{
+    (void)argument;
+}
+
 static void visit_event(const struct percid_event *event, void *argument)
 {
     (void)event;
@@ -93,6 +98,9 @@ END(local, destroy)
 END(ring, destroy)
 END(consumer, close)
 END(mask, destroy)
+END(rwlock, destroy)
+END(domain, destroy)
+END(budget, destroy)
 END(balancer, destroy)
 END(region, unregister)
 END(id_regions, unregister)
@@ -174,6 +182,9 @@ static void renew(void)
     RENEW(mask, percid_mask_mark(good_mask, 0) == 0, percid_mask_create(&it));
     RENEW(memory, percid_memory_for_each(good_memory, visit_value, NULL) == 0,
           percid_memory_create(&it, 16, 8, NULL, NULL));
+    RENEW(rwlock, percid_rwlock_write_unlock(good_rwlock) == -EPERM, percid_rwlock_create(&it));
+    RENEW(domain, percid_domain_flush(good_domain) >= 0, percid_domain_create(&it));
+    RENEW(budget, percid_budget_limit(good_budget) != 0, percid_budget_create(&it, 1000));
     RENEW(balancer, percid_balancer_has_nodes(good_balancer) >= 0,
           percid_balancer_create(&it, NULL));
     RENEW(region, percid_region_bytes(good_region) != 0,
@@ -208,8 +219,11 @@ static void renew(void)
     } while (0)
 
 /* An error is an errno; that of a caught panic is none that any function has of its own. */
+static int64_t answered;
+
 static void answers(int64_t answer, const char *call)
 {
+    answered = answer;
     if (answer == -EFAULT) {
         fprintf(stderr, "a panic: %s\n", call);
         exit(1);
@@ -236,7 +250,7 @@ static void prepare(void)
     GO(consumer) GO(report) GO(pool_regions) GO(id_regions) GO(region)
     gone_family = good_family;
     GO(registry)
-    GO(snapshot) GO(stack) GO(pool) GO(local) GO(ring) GO(mask) GO(memory) GO(balancer)
+    GO(snapshot) GO(stack) GO(pool) GO(local) GO(ring) GO(mask) GO(memory) GO(rwlock) GO(domain) GO(budget) GO(balancer)
     renew();
     good_family_settings.kind = PERCID_METRIC_COUNTER;
     good_family_settings.name = "requests";
