@@ -338,6 +338,18 @@ PERCID_HIDDEN inline void destroy(percid_mask *mask) noexcept
 {
     percid_mask_destroy(mask);
 }
+PERCID_HIDDEN inline void destroy(percid_rwlock *lock) noexcept
+{
+    percid_rwlock_destroy(lock);
+}
+PERCID_HIDDEN inline void destroy(percid_domain *domain) noexcept
+{
+    percid_domain_destroy(domain);
+}
+PERCID_HIDDEN inline void destroy(percid_budget *budget) noexcept
+{
+    percid_budget_destroy(budget);
+}
 PERCID_HIDDEN inline void destroy(percid_snapshot *snapshot) noexcept
 {
     percid_snapshot_free(snapshot);
@@ -2342,6 +2354,450 @@ private:
     {
         ::new (memory) T(Make());
     }
+};
+
+namespace detail {
+
+/* A time as percid.h has it: none if it is over, and all that there is if it is longer. */
+template <class Rep, class Period>
+[[nodiscard]] PERCID_HIDDEN std::uint64_t nanoseconds_of(const std::chrono::duration<Rep, Period> &time)
+{
+    const auto exact = std::chrono::duration<long double, std::nano>(time).count();
+    if (!(exact > 0)) {
+        return 0;
+    }
+    return exact < 9.2e18L ? static_cast<std::uint64_t>(exact) + 1 : UINT64_MAX;
+}
+
+/* Tries for the time that is left until a clock, which may be set, is at its end. */
+template <class Clock, class Duration, class F>
+[[nodiscard]] PERCID_HIDDEN bool until(const std::chrono::time_point<Clock, Duration> &end, F try_for)
+{
+    do {
+        if (try_for(end - Clock::now())) {
+            return true;
+        }
+    } while (Clock::now() < end);
+    return false;
+}
+
+/* What a domain calls for an object. */
+template <class T, class D>
+PERCID_HIDDEN void delete_retired(void *object) noexcept
+{
+    D()(static_cast<T *>(object));
+}
+
+/* What a domain calls for a callable of its own. */
+template <class F>
+PERCID_HIDDEN void call_deferred(void *callable) noexcept
+{
+    const std::unique_ptr<F> function(static_cast<F *>(callable));
+    (*function)();
+}
+
+} // namespace detail
+
+/* A readers-writer lock for data that is read often and written rarely: readers on different CPUs do not
+ * slow each other down. It has the functions of std::shared_timed_mutex, for std::unique_lock and
+ * std::shared_lock. Another thread may release what a thread has locked. Not for signal handlers. */
+class rw_lock {
+public:
+    /* That no thread has. Fails if there is no memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN rw_lock()
+    {
+        detail::check(percid_rwlock_create(lock_.place()), "percid::rw_lock");
+    }
+#endif
+    PERCID_HIDDEN explicit rw_lock(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_rwlock_create(lock_.place()));
+    }
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit rw_lock(source which)
+    {
+        detail::check(create(which), "percid::rw_lock");
+    }
+#endif
+    PERCID_HIDDEN rw_lock(source which, std::error_code &error) noexcept
+    {
+        error = detail::error_of(create(which));
+    }
+
+    PERCID_HIDDEN rw_lock(rw_lock &&) noexcept = default;
+    PERCID_HIDDEN rw_lock &operator=(rw_lock &&) noexcept = default;
+    PERCID_HIDDEN ~rw_lock() = default;
+
+    /* Locks for writing: waits for all others. Fails if membarrier() is refused that was not refused
+     * before, and then the lock is as it was. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN void lock()
+    {
+        detail::check(percid_rwlock_write_lock(lock_.get()), "percid::rw_lock::lock");
+    }
+#endif
+    PERCID_HIDDEN void lock(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_rwlock_write_lock(lock_.get()));
+    }
+
+    /* Locks for writing if no thread has the lock: true if it did. */
+    [[nodiscard]] PERCID_HIDDEN bool try_lock() noexcept
+    {
+        return percid_rwlock_try_write_lock(lock_.get()) == 0;
+    }
+
+    /* Locks for writing, and waits so long at most: true if it did. */
+    template <class Rep, class Period>
+    [[nodiscard]] PERCID_HIDDEN_INLINE bool try_lock_for(const std::chrono::duration<Rep, Period> &time)
+    {
+        return percid_rwlock_timed_write_lock(lock_.get(), detail::nanoseconds_of(time)) == 0;
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] PERCID_HIDDEN_INLINE bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
+    {
+        return detail::until(end, [this](const auto &time) { return this->try_lock_for(time); });
+    }
+
+    PERCID_HIDDEN void unlock() noexcept
+    {
+        percid_rwlock_write_unlock(lock_.get());
+    }
+
+    /* Locks for reading: waits for writers. Fails only if this object was moved from. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN void lock_shared()
+    {
+        detail::check(percid_rwlock_read_lock(lock_.get()), "percid::rw_lock::lock_shared");
+    }
+#endif
+    PERCID_HIDDEN void lock_shared(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_rwlock_read_lock(lock_.get()));
+    }
+
+    /* Locks for reading if there is no writer: true if it did. */
+    [[nodiscard]] PERCID_HIDDEN bool try_lock_shared() noexcept
+    {
+        return percid_rwlock_try_read_lock(lock_.get()) == 0;
+    }
+
+    /* Locks for reading, and waits so long at most: true if it did. */
+    template <class Rep, class Period>
+    [[nodiscard]] PERCID_HIDDEN_INLINE bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &time)
+    {
+        return percid_rwlock_timed_read_lock(lock_.get(), detail::nanoseconds_of(time)) == 0;
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] PERCID_HIDDEN_INLINE bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &end)
+    {
+        return detail::until(end, [this](const auto &time) { return this->try_lock_shared_for(time); });
+    }
+
+    PERCID_HIDDEN void unlock_shared() noexcept
+    {
+        percid_rwlock_read_unlock(lock_.get());
+    }
+
+    /* For the functions of percid.h. */
+    [[nodiscard]] PERCID_HIDDEN percid_rwlock *c_rwlock() noexcept
+    {
+        return lock_.get();
+    }
+
+private:
+    PERCID_HIDDEN int create(source which) noexcept
+    {
+        return percid_rwlock_create_with_source(lock_.place(), static_cast<int>(which));
+    }
+
+    detail::owned<percid_rwlock> lock_;
+};
+
+/*
+ * Readers that are waited for: read-copy-update, as `std::rcu_domain` of C++26, but there may be many
+ * domains, and a reader is an rcu_guard:
+ *
+ *     percid::rcu_domain domain;
+ *     std::atomic<const config *> current;
+ *
+ *     const percid::rcu_guard reading(domain);               // on any thread
+ *     current.load()->use();
+ *
+ *     domain.retire(current.exchange(new config(changed)));  // deleted when nobody uses it
+ *
+ * When a domain is destroyed, it deletes what was retired. If a reader is inside then, it never does.
+ */
+class rcu_domain {
+public:
+    /* In which at most 1024 functions wait. Fails if there is no memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN rcu_domain()
+    {
+        detail::check(percid_domain_create(domain_.place()), "percid::rcu_domain");
+    }
+#endif
+    PERCID_HIDDEN explicit rcu_domain(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_domain_create(domain_.place()));
+    }
+
+    /* In which at most so many functions wait, up to 4096: fails for more. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit rcu_domain(std::size_t limit)
+    {
+        detail::check(percid_domain_create_bounded(domain_.place(), limit), "percid::rcu_domain");
+    }
+#endif
+    PERCID_HIDDEN rcu_domain(std::size_t limit, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_domain_create_bounded(domain_.place(), limit));
+    }
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit rcu_domain(source which)
+    {
+        detail::check(create(which), "percid::rcu_domain");
+    }
+#endif
+    PERCID_HIDDEN rcu_domain(source which, std::error_code &error) noexcept
+    {
+        error = detail::error_of(create(which));
+    }
+
+    PERCID_HIDDEN rcu_domain(rcu_domain &&) noexcept = default;
+    PERCID_HIDDEN rcu_domain &operator=(rcu_domain &&) noexcept = default;
+    PERCID_HIDDEN ~rcu_domain() = default;
+
+    /* Waits until every rcu_guard that exists now is gone. A thread that has one waits forever. Fails if
+     * membarrier() is refused that was not refused before. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN void synchronize()
+    {
+        detail::check(percid_domain_synchronize(domain_.get()), "percid::rcu_domain::synchronize");
+    }
+#endif
+    PERCID_HIDDEN void synchronize(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_domain_synchronize(domain_.get()));
+    }
+
+    /* Calls deleter(object) when every rcu_guard that exists now is gone: in a later call of this or of
+     * flush(), on any thread, or when this object is destroyed. Waits itself if as many functions wait as
+     * may. The call must not throw: that ends the program. Fails if there is no memory, and then the
+     * caller still has the object. */
+#if PERCID_EXCEPTIONS
+    template <class T, class D = std::default_delete<T>>
+    PERCID_HIDDEN_INLINE void retire(T *object, D deleter = D())
+    {
+        std::error_code error;
+        retire(object, std::move(deleter), error);
+        detail::check(error, "percid::rcu_domain::retire");
+    }
+#endif
+    template <class T, class D>
+    PERCID_HIDDEN_INLINE void retire(T *object, D deleter, std::error_code &error)
+    {
+        if constexpr (std::is_empty<D>::value && std::is_default_constructible<D>::value) {
+            /* The object is all that must be kept. */
+            void *const kept = const_cast<void *>(static_cast<const volatile void *>(object));
+            error = detail::error_of(percid_domain_defer(domain_.get(), detail::delete_retired<T, D>, kept));
+        } else {
+            defer([object, deleter = std::move(deleter)]() mutable { deleter(object); }, error);
+        }
+    }
+    template <class T>
+    PERCID_HIDDEN_INLINE void retire(T *object, std::error_code &error)
+    {
+        retire(object, std::default_delete<T>(), error);
+    }
+
+    /* Calls function() as retire() calls a deleter, once. Throws what copying it throws. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_REQUIRES(std::invocable<std::decay_t<F> &>)
+    PERCID_HIDDEN_INLINE void defer(F &&function)
+    {
+        std::error_code error;
+        defer(std::forward<F>(function), error);
+        detail::check(error, "percid::rcu_domain::defer");
+    }
+#endif
+    template <class F>
+    PERCID_REQUIRES(std::invocable<std::decay_t<F> &>)
+    PERCID_HIDDEN_INLINE void defer(F &&function, std::error_code &error)
+    {
+        using kept = std::decay_t<F>;
+        std::unique_ptr<kept> made(new (std::nothrow) kept(std::forward<F>(function)));
+        const int result = made == nullptr ? -ENOMEM
+                                           : percid_domain_defer(domain_.get(), detail::call_deferred<kept>, made.get());
+        if (result == 0) {
+            (void)made.release();
+        }
+        error = detail::error_of(result);
+    }
+
+    /* Waits as synchronize() does, and calls all functions that were deferred before. Returns how many. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN std::size_t flush()
+    {
+        const std::int64_t count = percid_domain_flush(domain_.get());
+        detail::check(count, "percid::rcu_domain::flush");
+        return detail::count_of(count);
+    }
+#endif
+    PERCID_HIDDEN std::size_t flush(std::error_code &error) noexcept
+    {
+        const std::int64_t count = percid_domain_flush(domain_.get());
+        error = detail::error_of(count);
+        return detail::count_of(count);
+    }
+
+    /* How many functions wait. */
+    [[nodiscard]] PERCID_HIDDEN std::size_t deferred_count() const noexcept
+    {
+        return percid_domain_deferred_count(domain_.get());
+    }
+
+    /* About how many guards there are. */
+    [[nodiscard]] PERCID_HIDDEN std::size_t reader_count() const noexcept
+    {
+        return percid_domain_reader_count(domain_.get());
+    }
+
+    /* For the functions of percid.h. */
+    [[nodiscard]] PERCID_HIDDEN percid_domain *c_domain() noexcept
+    {
+        return domain_.get();
+    }
+
+private:
+    PERCID_HIDDEN int create(source which) noexcept
+    {
+        return percid_domain_create_with_source(domain_.place(), static_cast<int>(which));
+    }
+
+    detail::owned<percid_domain> domain_;
+};
+
+/* A reader of a domain, until it is destroyed. Guards nest, and another thread may destroy one.
+ * Async-signal-safe. */
+class rcu_guard {
+public:
+    PERCID_HIDDEN explicit rcu_guard(rcu_domain &domain) noexcept
+        : domain_(domain.c_domain()), token_(percid_domain_read_lock(domain_))
+    {
+    }
+
+    PERCID_HIDDEN rcu_guard(rcu_guard &&other) noexcept
+        : domain_(std::exchange(other.domain_, nullptr)), token_(other.token_)
+    {
+    }
+
+    PERCID_HIDDEN rcu_guard &operator=(rcu_guard &&other) noexcept
+    {
+        rcu_guard taken(std::move(other));
+        std::swap(domain_, taken.domain_);
+        std::swap(token_, taken.token_);
+        return *this;
+    }
+
+    PERCID_HIDDEN ~rcu_guard()
+    {
+        percid_domain_read_unlock(domain_, token_);
+    }
+
+private:
+    percid_domain *domain_;
+    int token_;
+};
+
+/* A number of units, such as bytes of memory, that is charged and released by many threads and never
+ * exceeded, not by one unit. Not for signal handlers. */
+class budget {
+public:
+    /* Of which nothing is charged. Fails if there is no memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit budget(std::uint64_t limit)
+    {
+        detail::check(percid_budget_create(budget_.place(), limit), "percid::budget");
+    }
+#endif
+    PERCID_HIDDEN budget(std::uint64_t limit, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_budget_create(budget_.place(), limit));
+    }
+
+    /* Of which each ID takes so many units at once. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN budget(std::uint64_t limit, std::uint64_t batch)
+    {
+        detail::check(percid_budget_create_with_batch(budget_.place(), limit, batch), "percid::budget");
+    }
+#endif
+    PERCID_HIDDEN budget(std::uint64_t limit, std::uint64_t batch, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_budget_create_with_batch(budget_.place(), limit, batch));
+    }
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN budget(source which, std::uint64_t limit, std::uint64_t batch)
+    {
+        detail::check(create(which, limit, batch), "percid::budget");
+    }
+#endif
+    PERCID_HIDDEN budget(source which, std::uint64_t limit, std::uint64_t batch, std::error_code &error) noexcept
+    {
+        error = detail::error_of(create(which, limit, batch));
+    }
+
+    PERCID_HIDDEN budget(budget &&) noexcept = default;
+    PERCID_HIDDEN budget &operator=(budget &&) noexcept = default;
+    PERCID_HIDDEN ~budget() = default;
+
+    /* Charges units. False if there is no room for them: then nothing was charged. */
+    [[nodiscard]] PERCID_HIDDEN bool try_charge(std::uint64_t units) noexcept
+    {
+        return percid_budget_try_charge(budget_.get(), units) == 0;
+    }
+
+    /* Releases units that were charged, by any thread. */
+    PERCID_HIDDEN void release(std::uint64_t units) noexcept
+    {
+        percid_budget_release(budget_.get(), units);
+    }
+
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t limit() const noexcept
+    {
+        return percid_budget_limit(budget_.get());
+    }
+
+    /* The units that are charged or lie in credits of IDs: one load. */
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t approximate() const noexcept
+    {
+        return percid_budget_approximate(budget_.get());
+    }
+
+    /* The units that are charged: one load for every ID. */
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t exact() const noexcept
+    {
+        return percid_budget_exact(budget_.get());
+    }
+
+private:
+    PERCID_HIDDEN int create(source which, std::uint64_t limit, std::uint64_t batch) noexcept
+    {
+        return percid_budget_create_with_source(budget_.place(), static_cast<int>(which), limit, batch);
+    }
+
+    detail::owned<percid_budget> budget_;
 };
 
 /* A text format of pages. */

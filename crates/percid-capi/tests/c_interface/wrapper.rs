@@ -6,7 +6,7 @@ use crate::selection::{is_whole, some_compilers, ways};
 use crate::toolchain::{Build, Compiler, WARNINGS, output_of};
 
 /// The programs for the C++ wrapper.
-pub(crate) const WRAPPER: [&str; 7] = [
+pub(crate) const WRAPPER: [&str; 8] = [
     "wrapper.cpp",
     "structures.cpp",
     "exceptions.cpp",
@@ -14,20 +14,21 @@ pub(crate) const WRAPPER: [&str; 7] = [
     "machine.cpp",
     "metrics.cpp",
     "per_id.cpp",
+    "sync.cpp",
 ];
 
 /// Strict options for headers and programs.
 const STRICT: &str = "-Wconversion -Wshadow -pthread";
 
 #[test]
-#[ignore = "slow: seven large programs"]
+#[ignore = "slow: eight large programs"]
 pub(crate) fn the_wrapper_works_in_every_dialect_of_cpp() {
     let ways = [
         ("-std=c++17 -O2", shared()),
         ("-std=c++20 -O0", only_static()),
         ("-std=c++2b -O0", shared()),
     ];
-    // Seven programs, each in one of three dialects by one of two compilers: all pairs.
+    // Eight programs, each in one of three dialects by one of two compilers: all pairs.
     for (index, source) in WRAPPER.iter().enumerate() {
         for (number, (dialect, installation)) in ways.into_iter().enumerate() {
             if !is_whole() && number != index % ways.len() {

@@ -11,6 +11,9 @@ const BY_RULE: &str = "=";
 /// The prefix of items in a separate crate, and namespace.
 pub(super) const NUMA: &str = "numa::";
 
+/// The prefix of items in a separate crate, without a namespace.
+pub(super) const SYNC: &str = "sync::";
+
 /// Beginning of a cell without a counterpart.
 const DASH: char = '\u{2014}';
 

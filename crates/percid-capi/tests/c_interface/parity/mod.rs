@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use c::Header;
-use counterparts::{Counterparts, NUMA, Row};
+use counterparts::{Counterparts, NUMA, Row, SYNC};
 use cpp::Wrapper;
 use rust::{Crate, Kind, Public};
 
@@ -40,7 +40,8 @@ impl Faces {
         let rules = || Crate::read(&here.join("../percid-rules"), Vec::new());
         let library = Crate::read(&here.join("../percid"), vec![rules()]);
         let numa = Crate::read(&here.join("../percid-numa"), vec![rules()]);
-        let rust = [library.public(""), numa.public(NUMA)].concat();
+        let sync = Crate::read(&here.join("../percid-sync"), Vec::new());
+        let rust = [library.public(""), numa.public(NUMA), sync.public(SYNC)].concat();
         let header = |name| std::fs::read_to_string(here.join("include").join(name));
         let [c, inline, cpp] = ["percid.h", "percid_inline.h", "percid.hpp"].map(header);
         let (c, inline, cpp) = (c.expect("percid.h"), inline.expect("inline"), cpp.expect("hpp"));

@@ -33,6 +33,13 @@ int main()
         CHECK(false && "a pool of capacity 0");
     } catch (const std::exception &) {
     }
+    percid::rw_lock lock;
+    percid::rcu_domain domain;
+    percid::budget budget(1);
+    CHECK(lock.try_lock() && budget.try_charge(1));
+    lock.unlock();
+    domain.retire(new int(3));
+    CHECK(domain.flush() == 1);
     percid::numa::balancer balancer;
     CHECK(balancer.report().regions() == 0);
     std::cout << "ok\n";

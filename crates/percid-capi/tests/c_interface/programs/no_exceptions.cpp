@@ -32,6 +32,9 @@ void what_fails_says_so()
     CHECK(is_invalid(error));
     CHECK((values.for_each([](percid::bytes<16> &) {}, error), is_invalid(error)));
     CHECK((percid::ring(impossible, 128, percid::overflow::drop_newest, error), is_invalid(error)));
+    CHECK((percid::rw_lock(impossible, error), is_invalid(error)));
+    CHECK((percid::rcu_domain(impossible, error), is_invalid(error)));
+    CHECK((percid::budget(impossible, 1, 1, error), is_invalid(error)));
     percid::numa::settings none;
     none.size = 0;
     percid::numa::balancer balancer(none, error);
@@ -54,6 +57,12 @@ void objects_without_anything_are_harmless()
     CHECK(!pool.try_make(3));
     percid::ring ring(100, percid::overflow::drop_newest, error);
     CHECK(!ring.append("text") && !ring.poll([](const percid::event &) {}));
+    percid::rw_lock lock(impossible, error);
+    CHECK((lock.lock(error), is_invalid(error)) && !lock.try_lock_shared());
+    percid::rcu_domain domain(impossible, error);
+    CHECK((domain.synchronize(error), is_invalid(error)) && domain.reader_count() == 0);
+    CHECK((domain.defer([] { CHECK(false); }, error), is_invalid(error)) && domain.flush(error) == 0);
+    percid::rcu_guard reading(domain);
     percid::local<int> local(impossible, nullptr, error);
     CHECK(!local.lock(error) && is_invalid(error));
     CHECK(!local.with([](int &) {}, error) && !local.with([](int &value) { return value; }, error));
@@ -101,6 +110,16 @@ void what_works_sets_no_error()
     percid::per_id<Part> parts(error);
     CHECK(!error && parts.add(&Part::count, 7, error)->count.load() == 7 && !error);
     CHECK(!parts.store_if(&Part::count, 3, 4, error) && !error);
+    percid::rw_lock lock(error);
+    CHECK(!error && (lock.lock_shared(error), !error) && !lock.try_lock());
+    lock.unlock_shared();
+    CHECK((lock.lock(error), !error) && !lock.try_lock_shared());
+    lock.unlock();
+    percid::rcu_domain domain(std::size_t(2), error);
+    CHECK(!error && (domain.retire(new int(3), error), !error) && domain.deferred_count() == 1);
+    CHECK(domain.flush(error) == 1 && !error && (domain.synchronize(error), !error));
+    percid::budget budget(10, error);
+    CHECK(!error && budget.try_charge(10) && !budget.try_charge(1) && budget.exact() == 10);
     percid::mask mask(error);
     CHECK(!error && mask.mark(3) && mask.drain([](std::uint32_t) {}) == 1);
 }

@@ -26,6 +26,14 @@ int main()
     const long value = local.with([](long &mine) { return mine; });
     count += local.drain([](long &&) {});
     count += histogram.take().buckets().size();
+    percid::rw_lock lock;
+    percid::rcu_domain domain;
+    percid::budget budget(5);
+    count += lock.try_lock_for(std::chrono::seconds(1)) && budget.try_charge(5) ? 0U : 100U;
+    lock.unlock();
+    domain.retire(new int(1));
+    domain.defer([&count] { count--; });
+    const percid::rcu_guard reading(domain);
     percid::numa::balancer balancer(percid::numa::settings().with(percid::numa::rules::base));
     balancer.take_events();
     count += balancer.report().regions();
