@@ -83,7 +83,7 @@ for package in json.load(sys.stdin)["packages"]:
 
 # What libpercid is made of is built from its archive; the other crates are, in the long mode.
 run_package() {
-    packaged -p percid-rules -p percid -p percid-numa -p percid-metrics -p percid-capi
+    packaged -p percid-rules -p percid -p percid-numa -p percid-metrics -p percid-sync -p percid-capi
     # shellcheck disable=SC2046 # options and names
     packaged $(published_crates) --no-verify
 }

@@ -294,8 +294,8 @@ pub unsafe extern "C" fn percid_domain_reader_count(domain: *const Domain) -> us
     unsafe { Registry::object(domain) }.map_or(0, number)
 }
 
-/// Destroys a domain, and calls the functions that wait. No other thread may use it during the call.
-/// What these functions defer in it is called too.
+/// Destroys a domain, and calls the functions that wait, and those that these defer in it. No other
+/// thread may use it during the call.
 ///
 /// Returns 0; -EBUSY if a reader is inside, or if the functions have deferred others in each of 100
 /// calls, and then the domain stays, with the functions that wait; -EDEADLK if a deferred function

@@ -11,6 +11,13 @@ mod read_buffer;
 mod readers;
 mod ref_count;
 mod rw_lock;
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(any(miri, percid_elsewhere))
+))]
+mod stress;
 
 pub use budget::{Budget, Exceeded};
 pub use rcu::{Domain, Full, NotFenced, RcuCell, ReadGuard};

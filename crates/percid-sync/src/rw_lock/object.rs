@@ -301,7 +301,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     #[cfg(test)]
-    pub(super) fn raw(&self) -> &RawRwLock {
+    pub(crate) fn raw(&self) -> &RawRwLock {
         &self.raw
     }
 }
