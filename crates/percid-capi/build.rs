@@ -15,6 +15,7 @@ fn main() {
 #[cfg(feature = "bench")]
 fn compile_loops() {
     compile_librseq();
+    compile_liburcu();
     const LOOPS: &str = "src/bin/percid-bench-c/loops.c";
     println!("cargo:rerun-if-changed={LOOPS}");
     println!("cargo:rerun-if-changed=include");
@@ -54,5 +55,25 @@ fn compile_librseq() {
     }
     for object in compiler.compile_intermediates() {
         println!("cargo:rustc-link-arg-bin=percid-bench-c={}", object.display());
+    }
+}
+
+/// Compiles the loops of liburcu, if `PERCID_LIBURCU` is set. The system has its headers and libraries.
+#[cfg(feature = "bench")]
+fn compile_liburcu() {
+    const LOOPS: &str = "src/bin/percid-bench-c/liburcu.c";
+    println!("cargo:rerun-if-changed={LOOPS}");
+    println!("cargo:rerun-if-env-changed=PERCID_LIBURCU");
+    println!("cargo:rustc-check-cfg=cfg(liburcu)");
+    if std::env::var_os("PERCID_LIBURCU").is_none() {
+        return;
+    }
+    println!("cargo:rustc-cfg=liburcu");
+    let mut compiler = cc::Build::new();
+    compiler.std("gnu11").opt_level(2).debug(false).file(LOOPS);
+    let objects = compiler.compile_intermediates();
+    let objects = objects.iter().map(|object| object.display().to_string());
+    for argument in objects.chain(["-lurcu-memb", "-lurcu-bp"].map(str::to_owned)) {
+        println!("cargo:rustc-link-arg-bin=percid-bench-c={argument}");
     }
 }

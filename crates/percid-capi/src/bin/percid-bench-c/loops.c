@@ -1,6 +1,8 @@
 /* The loops in C, and in C++: this file is compiled by both, and once more with every function called
  * (PERCID_NO_INLINE); WAY is in the functions' names. The same form as those in loops.rs. */
+#define _POSIX_C_SOURCE 200809L /* pthread_rwlock_t */
 #include <percid.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Lets the loop that follows begin on a cache line. */
@@ -134,6 +136,31 @@ REPEAT(mimalloc, void, NULL, {
     void *const got = mi_malloc(64);
     *(volatile uint64_t *)got = times;
     mi_free(got);
+})
+
+REPEAT(rwlock_read, percid_rwlock, (percid_rwlock *)object, {
+    if (percid_rwlock_read_lock(it) == 0) {
+        percid_rwlock_read_unlock(it);
+    }
+})
+
+static pthread_rwlock_t the_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+REPEAT(pthread_rwlock_read, pthread_rwlock_t, &the_lock, {
+    if (pthread_rwlock_rdlock(it) == 0) {
+        pthread_rwlock_unlock(it);
+    }
+})
+
+REPEAT(domain_read, percid_domain, (percid_domain *)object,
+       { percid_domain_read_unlock(it, percid_domain_read_lock(it)); })
+
+REPEAT(domain_synchronize, percid_domain, (percid_domain *)object, { (void)!percid_domain_synchronize(it); })
+
+REPEAT(budget_charge, percid_budget, (percid_budget *)object, {
+    if (percid_budget_try_charge(it, 1) == 0) {
+        percid_budget_release(it, 1);
+    }
 })
 
 void percid_bench_touch(percid_region *region, size_t bytes, uint64_t times);

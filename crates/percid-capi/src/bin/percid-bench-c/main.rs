@@ -4,6 +4,7 @@
 mod loops;
 mod operations;
 mod rounds;
+mod sync;
 mod table;
 mod touches;
 
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     let source = percid::init().source;
     stay_on_this_cpu();
     let mut comparisons = operations::all();
+    comparisons.extend(sync::all());
     match Touches::new() {
         Ok(touches) => comparisons.push(of_touches(touches)),
         Err(why) => eprintln!("percid-bench-c: touches: {why}"),

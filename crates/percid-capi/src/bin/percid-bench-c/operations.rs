@@ -196,7 +196,7 @@ fn comparison(
     Comparison { operation, ways }
 }
 
-fn in_c(name: &'static str, body: InC, object: *mut c_void) -> Way<'static> {
+pub(crate) fn in_c(name: &'static str, body: InC, object: *mut c_void) -> Way<'static> {
     // SAFETY: the object has the loop's type and is never destroyed, or the loop uses a static
     // object.
     Way { name, repeat: Box::new(move |times| unsafe { body(object, times) }) }
