@@ -667,7 +667,7 @@ typedef struct percid_buckets percid_buckets;
  * that collects the credits of the IDs.
  * Signals: not in a signal handler.
  * Fork: the child has a copy, in which all units are still charged.
- * Memory: about 450 bytes, and 16 bytes for every ID that used it. If there is none for an ID, its
+ * Memory: about 200 bytes, and 16 bytes for every ID that used it. If there is none for an ID, its
  * threads charge a shared number.
  * Cost: as long as an ID has credit, a charge is a call and one conditional store in a section, and
  * a second one if the thread used another budget in between; a release is one addition. Near the
@@ -706,7 +706,7 @@ typedef struct percid_consumer percid_consumer;
  * rest is not.
  * Fork: in the child, readers that were other threads of the parent never leave; if there were any,
  * percid_domain_synchronize() waits forever. Functions that wait are copied, as all memory is.
- * Memory: about 300 bytes, 16 bytes for every ID that used it, and about 50 bytes for every
+ * Memory: about 250 bytes, 16 bytes for every ID that used it, and about 50 bytes for every
  * function that waits, whose number is limited.
  * Cost: entering and leaving are two calls, and two additions as those of a counter.
  * percid_domain_synchronize() runs one fence of all CPUs, about 10 us, and reads two words of each
@@ -832,7 +832,7 @@ typedef struct percid_report percid_report;
  * Signals: not in a signal handler. The last reader takes a mutex if a writer waits.
  * Fork: in the child, what other threads of the parent had locked is never released. A writer waits
  * forever if one of them was reading, and all wait if one was writing.
- * Memory: about 300 bytes, and 8 bytes for every ID that used it. If there is no memory for an ID's
+ * Memory: about 200 bytes, and 8 bytes for every ID that used it. If there is no memory for an ID's
  * word, its readers share one.
  * Cost: a lock and unlock for reading are two calls, two additions as those of a counter, and two
  * loads of a word that only writers change. A writer runs one fence of all CPUs, about 10 us, and

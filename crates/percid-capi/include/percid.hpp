@@ -31,6 +31,8 @@
  * Callables   are called on the calling thread before the function returns, and may throw: that comes
  *             out of the function, and nothing is lost by it. What they have not been given yet
  *             stays where it was.
+ *             An rcu_domain keeps its own until the readers have left, and calls them on any
+ *             thread: they must not throw.
  * Linking     No function of percid is shown by the program or library that was compiled with this
  *             header, whatever it is compiled with, so that libraries with copies of percid of
  *             their own do not call each other's. What they make of it is theirs: a

@@ -22,7 +22,7 @@ use crate::source::source;
 /// that collects the credits of the IDs.
 /// Signals: not in a signal handler.
 /// Fork: the child has a copy, in which all units are still charged.
-/// Memory: about 450 bytes, and 16 bytes for every ID that used it. If there is none for an ID, its
+/// Memory: about 200 bytes, and 16 bytes for every ID that used it. If there is none for an ID, its
 /// threads charge a shared number.
 /// Cost: as long as an ID has credit, a charge is a call and one conditional store in a section, and
 /// a second one if the thread used another budget in between; a release is one addition. Near the

@@ -34,7 +34,7 @@ const MAX_LIMIT: usize = 4096;
 /// rest is not.
 /// Fork: in the child, readers that were other threads of the parent never leave; if there were any,
 /// percid_domain_synchronize() waits forever. Functions that wait are copied, as all memory is.
-/// Memory: about 300 bytes, 16 bytes for every ID that used it, and about 50 bytes for every
+/// Memory: about 250 bytes, 16 bytes for every ID that used it, and about 50 bytes for every
 /// function that waits, whose number is limited.
 /// Cost: entering and leaving are two calls, and two additions as those of a counter.
 /// percid_domain_synchronize() runs one fence of all CPUs, about 10 us, and reads two words of each

@@ -27,7 +27,7 @@ use crate::source::source;
 /// Signals: not in a signal handler. The last reader takes a mutex if a writer waits.
 /// Fork: in the child, what other threads of the parent had locked is never released. A writer waits
 /// forever if one of them was reading, and all wait if one was writing.
-/// Memory: about 300 bytes, and 8 bytes for every ID that used it. If there is no memory for an ID's
+/// Memory: about 200 bytes, and 8 bytes for every ID that used it. If there is no memory for an ID's
 /// word, its readers share one.
 /// Cost: a lock and unlock for reading are two calls, two additions as those of a counter, and two
 /// loads of a word that only writers change. A writer runs one fence of all CPUs, about 10 us, and
