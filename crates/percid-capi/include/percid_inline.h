@@ -398,13 +398,13 @@ PERCID_FAST struct percid_found percid_add_word_fast(uint64_t word, uint64_t at,
 {
     const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
-    uint64_t index, work, sum;
+    uint64_t index, work;
+/* What was seen is the sum: it is in a register in any case. */
 #define PERCID_ADD_WORD(section, mark)                                                                         \
     __asm__ __volatile__(section                                                                               \
-                         : PERCID_WORD_OUTPUTS, [sum] "=&r"(sum)                                               \
+                         : PERCID_WORD_OUTPUTS, [sum] "=&r"(found.seen)                                        \
                          : PERCID_WORD_INPUTS(mark), [n] PERCID_ADDEND(n)                                      \
-                         : PERCID_ADD_WORD_CLOBBERS);                                                          \
-    (void)sum
+                         : PERCID_ADD_WORD_CLOBBERS)
     PERCID_BY_MARK(word, PERCID_ADD_WORD, PERCID_ADD_WORD)
     PERCID_FOUND(found);
     return found;
@@ -786,6 +786,23 @@ PERCID_FAST int percid_memory_add(percid_memory *memory, size_t field, int64_t n
     }
 #endif
     return percid_interface_address()->memory_add(memory, field, n, value);
+}
+
+PERCID_FAST int percid_memory_fetch_add(percid_memory *memory, size_t field, int64_t n,
+                                        percid_outcome *outcome) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
+        struct percid_found found = percid_add_word_fast(PERCID_WORD(object), PERCID_VALUE + field, n);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            found.seen -= PERCID_CAST(uint64_t, n);
+            percid_tell(&found, 1, 0, outcome);
+            return 0;
+        }
+    }
+#endif
+    return percid_interface_address()->memory_fetch_add(memory, field, n, outcome);
 }
 
 PERCID_FAST int percid_memory_swap(percid_memory *memory, size_t field, uint64_t desired,
