@@ -3554,13 +3554,14 @@ int64_t percid_buckets_read(const struct percid_buckets *buckets,
  * percid_buckets_read() sees all or nothing of it. Values beyond the last bucket belong to that. Has
  * no effect if all `counts` are 0.
  *
+ * Returns 0; -EINVAL for NULL, or if `count` is more than 2048, the maximum number of buckets.
  * Async-signal-safe.
  */
 PERCID_INLINE
-void percid_buckets_record_all(struct percid_buckets *buckets,
-                               const uint64_t *counts,
-                               size_t count,
-                               double sum) PERCID_NOEXCEPT;
+int percid_buckets_record_all(struct percid_buckets *buckets,
+                              const uint64_t *counts,
+                              size_t count,
+                              double sum) PERCID_NOEXCEPT;
 
 /**
  * Takes all values out, and leaves zeros. Writes the numbers of values in all buckets to `counts`,

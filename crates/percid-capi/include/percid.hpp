@@ -2505,11 +2505,11 @@ public:
         percid_buckets_record_many(series_, value, times);
     }
 
-    /* Counts so many values in each bucket, and adds the sum of all of them, in one step.
-     * Async-signal-safe. */
-    PERCID_HIDDEN void record_all(const std::vector<std::uint64_t> &counts, double sum) const noexcept
+    /* Counts so many values in each bucket, and adds the sum of all of them, in one step. EINVAL if there
+     * are more than 2048 counts. Async-signal-safe. */
+    PERCID_HIDDEN std::error_code record_all(const std::vector<std::uint64_t> &counts, double sum) const noexcept
     {
-        percid_buckets_record_all(series_, counts.data(), counts.size(), sum);
+        return detail::error_of(percid_buckets_record_all(series_, counts.data(), counts.size(), sum));
     }
 
     /* Takes all values out, and leaves zeros. May throw std::bad_alloc, before it takes anything. */

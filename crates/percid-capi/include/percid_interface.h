@@ -182,7 +182,7 @@ struct percid_interface {
     void (*buckets_record)(struct percid_buckets *buckets, double value);
     void (*buckets_record_many)(struct percid_buckets *buckets, double value, uint64_t times);
     int64_t (*buckets_read)(const struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum);
-    void (*buckets_record_all)(struct percid_buckets *buckets, const uint64_t *counts, size_t count, double sum);
+    int (*buckets_record_all)(struct percid_buckets *buckets, const uint64_t *counts, size_t count, double sum);
     int64_t (*buckets_take)(struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum);
     int (*family_counter)(const struct percid_family *family, const char *const *values, size_t count, struct percid_counter **counter);
     int (*family_float_counter)(const struct percid_family *family, const char *const *values, size_t count, struct percid_float_counter **counter);
@@ -972,9 +972,9 @@ PERCID_INLINE int64_t percid_buckets_read(const struct percid_buckets *buckets, 
     return percid_interface_address()->buckets_read(buckets, counts, capacity, sum);
 }
 
-PERCID_INLINE void percid_buckets_record_all(struct percid_buckets *buckets, const uint64_t *counts, size_t count, double sum) PERCID_NOEXCEPT
+PERCID_INLINE int percid_buckets_record_all(struct percid_buckets *buckets, const uint64_t *counts, size_t count, double sum) PERCID_NOEXCEPT
 {
-    percid_interface_address()->buckets_record_all(buckets, counts, count, sum);
+    return percid_interface_address()->buckets_record_all(buckets, counts, count, sum);
 }
 
 PERCID_INLINE int64_t percid_buckets_take(struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum) PERCID_NOEXCEPT

@@ -204,6 +204,7 @@ pub unsafe extern "C" fn percid_buckets_read(
 /// percid_buckets_read() sees all or nothing of it. Values beyond the last bucket belong to that. Has
 /// no effect if all `counts` are 0.
 ///
+/// Returns 0; -EINVAL for NULL, or if `count` is more than 2048, the maximum number of buckets.
 /// Async-signal-safe.
 ///
 /// # Safety
@@ -215,14 +216,20 @@ pub unsafe extern "C" fn percid_buckets_record_all(
     counts: *const u64,
     count: usize,
     sum: f64,
-) {
+) -> c_int {
     // SAFETY: the caller guarantees that the pointer is NULL or valid.
-    let Some(buckets) = (unsafe { buckets.as_ref() }) else { return };
-    if !counts.is_null() {
-        // SAFETY: the caller guarantees `count` of them, and the pointer is not NULL.
-        let counts = unsafe { std::slice::from_raw_parts(counts, count) };
-        guard((), || _ = buckets.0.observe_all(counts, sum));
-    }
+    let buckets = unsafe { buckets.as_ref() };
+    let Some(buckets) = buckets.filter(|_| !counts.is_null() && count <= percid::Buckets::MAX)
+    else {
+        return -libc::EINVAL;
+    };
+    // SAFETY: the caller guarantees `count` of them, and the pointer is not NULL.
+    let counts = unsafe { std::slice::from_raw_parts(counts, count) };
+    guard(-libc::EFAULT, || {
+        // Series of families are never native.
+        buckets.0.observe_all(counts, sum);
+        0
+    })
 }
 
 /// Takes all values out, and leaves zeros. Writes the numbers of values in all buckets to `counts`,

@@ -127,9 +127,10 @@ static void pages(void)
     CHECK(percid_buckets_read(seconds, counts, 3, &sum) == 3 && counts[2] == 0 && sum == 0.0);
     counts[0] = counts[1] = 1;
     counts[2] = 2;
-    percid_buckets_record_all(seconds, counts, 3, 20.6);
-    percid_buckets_record_all(seconds, NULL, 3, 1.0);
-    percid_buckets_record_all(NULL, counts, 3, 1.0);
+    CHECK(percid_buckets_record_all(seconds, counts, 3, 20.6) == 0);
+    CHECK(percid_buckets_record_all(seconds, NULL, 3, 1.0) == -EINVAL);
+    CHECK(percid_buckets_record_all(seconds, counts, 2049, 1.0) == -EINVAL);
+    CHECK(percid_buckets_record_all(NULL, counts, 3, 1.0) == -EINVAL);
     CHECK(percid_buckets_read(seconds, counts, 3, &sum) == 3);
     CHECK(counts[0] == 1 && counts[1] == 1 && counts[2] == 2 && sum == 20.6);
 

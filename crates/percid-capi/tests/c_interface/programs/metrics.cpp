@@ -49,7 +49,7 @@ void pages()
     const auto [taken, taken_sum] = seconds.with({}).take();
     CHECK(taken == std::vector<std::uint64_t>({0, 1, 2}) && taken_sum == 14.5);
     CHECK(seconds.with({}).read().second == 0.0);
-    seconds.with({}).record_all(taken, taken_sum);
+    CHECK(!seconds.with({}).record_all(taken, taken_sum));
     const auto [counts, sum] = seconds.with({}).read();
     CHECK(counts == std::vector<std::uint64_t>({0, 1, 2}) && sum == 14.5);
     const std::string expected = "# TYPE busy_total counter\n"
