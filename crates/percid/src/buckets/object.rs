@@ -264,9 +264,9 @@ impl Buckets {
     /// Each ID's counts and sum are taken at one moment. They are held meanwhile, which costs a
     /// fence, about 10 us, for every 64 IDs: threads that record with this ID use other memory.
     ///
-    /// What cannot be held stays for the next take. That is everything in a handler that interrupts a
-    /// reading or a take of the same object, and the values of IDs if the process has entered a
-    /// sandbox that refuses `membarrier`.
+    /// Values that cannot be held stay for the next take: all of them in a handler that interrupts a
+    /// reading or a take of the same object, and those of IDs if the process has entered a sandbox
+    /// that refuses `membarrier`.
     ///
     /// ```
     /// let sizes = percid::Buckets::new(2);

@@ -94,7 +94,8 @@ impl<T: Send + Sync, F> PerId<T, F> {
         let shard = unsafe { shard_at::<T>(block.of_id(id)) };
         let mut hold = try_hold(shard)?;
         if source != Source::Atomic {
-            // As for a visit; `hold` is released on an error.
+            // A section that found the shard ready has ended when the fence returns. An error releases
+            // the shard.
             fence::all().map_err(|errno| Missed::Refused(Refused { errno }))?;
         }
         hold.announce(block.0);

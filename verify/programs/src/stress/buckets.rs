@@ -29,7 +29,7 @@ struct Values {
     shrunk: AtomicU64,
 }
 
-/// What a visit leaves for the next one.
+/// The state that a visit leaves for the next one.
 #[derive(Default)]
 struct Last {
     visits: u64,

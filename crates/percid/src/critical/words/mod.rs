@@ -147,7 +147,7 @@ macro_rules! word_sections {
             ///
             /// # Safety
             ///
-            /// As above.
+            /// The obligations of the module hold.
             #[inline(always)]
             pub(crate) unsafe fn add_word(word: usize, at: usize, n: i64) -> Outcome {
                 // SAFETY: obligations 1 to 5; only scratch registers are written before the commit.
