@@ -108,6 +108,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
 }
 
 /// The error of a visit that would wait for its own thread.
+#[doc(hidden)]
 #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 pub struct HeldByCaller;
@@ -123,6 +124,7 @@ impl HeldByCaller {
 
 /// A visit, value by value. If it is dropped before its end, the values that it has not returned
 /// stay.
+#[doc(hidden)]
 #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 #[must_use]
@@ -148,6 +150,7 @@ impl<T: Send, F> Visit<'_, T, F> {
     /// # Errors
     ///
     /// The calling thread has taken a value since the visit began, and it is the next one.
+    #[doc(hidden)]
     #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
     pub fn next(&mut self) -> Result<Option<&mut T>, HeldByCaller> {
         if self.present.take().is_some() {
@@ -163,6 +166,7 @@ impl<T: Send, F> Visit<'_, T, F> {
     }
 
     /// Takes out the last value that [`next`](Visit::next) returned; `None` if that was done.
+    #[doc(hidden)]
     #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
     pub fn take(&mut self) -> Option<T> {
         let (held, id) = self.present.as_mut()?;

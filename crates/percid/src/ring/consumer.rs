@@ -148,6 +148,7 @@ impl Consumer<'_> {
 }
 
 /// A poll, record by record.
+#[doc(hidden)]
 #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 pub struct Poll {

@@ -49,6 +49,7 @@ impl<T: Send> Stack<T> {
 }
 
 /// A drain, item by item. If it is dropped before its end, the items that it has not returned stay.
+#[doc(hidden)]
 #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 #[must_use]
@@ -79,6 +80,7 @@ struct Parts {
 
 impl<T: Send> Drain<'_, T> {
     /// Returns the next item.
+    #[doc(hidden)]
     #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
     pub fn next(&mut self) -> Option<T> {
         let item = self.next_of_parts().or_else(|| self.next_shared())?;
