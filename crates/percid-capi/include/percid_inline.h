@@ -574,8 +574,11 @@ PERCID_FAST int percid_tell(const struct percid_found *found, int stored, uint64
 PERCID_FAST void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
 {
 #if PERCID_ADDS_INLINE
-    const void *const fast_path = percid_fast_path_address();
-    if (PERCID_LIKELY(counter != NULL) && PERCID_LIKELY(percid_add_fast(fast_path, PERCID_WORD(counter), n))) {
+    /* Where the compiler sees the table it loads the address best where it is needed. */
+    const void *const first = PERCID_TABLE_IS_SEEN ? NULL : percid_fast_path_address();
+    if (PERCID_LIKELY(counter != NULL) &&
+        PERCID_LIKELY(percid_add_fast(PERCID_TABLE_IS_SEEN ? percid_fast_path_address() : first,
+                                      PERCID_WORD(counter), n))) {
         return;
     }
 #endif
