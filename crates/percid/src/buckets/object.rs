@@ -59,9 +59,9 @@ use crate::sys::preserving_errno;
 ///   call, one locked instruction, and a load and a store for each bucket. A reading loads every word
 ///   of every ID ever used, and a take also stores it. Creating one is a constant.
 /// * **Without memory** records are counted by [`unrecorded`](Buckets::unrecorded) and nowhere else.
-// In this order: the words of a record come first.
 #[repr(C)]
 pub struct Buckets {
+    // In this order: the words of a record come first.
     pub(super) tallies: ManuallyDrop<PerId<Tallies, Count>>,
     unrecorded: AtomicU64,
     count: u16,
