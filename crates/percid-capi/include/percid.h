@@ -3107,6 +3107,18 @@ int percid_memory_add(struct percid_memory *memory,
                       void **value) PERCID_NOEXCEPT;
 
 /**
+ * Adds `n` to the word at offset `field` of the running thread's value, like percid_memory_add(). The
+ * word before that is `seen` in `outcome`, which may be NULL.
+ *
+ * Returns 0, or an error of percid_memory_add(). Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_memory_fetch_add(struct percid_memory *memory,
+                            size_t field,
+                            int64_t n,
+                            struct percid_outcome *outcome) PERCID_NOEXCEPT;
+
+/**
  * Stores `desired` in the word at offset `field` of the running thread's value. The word that it
  * replaced is `seen` in `outcome`, which may be NULL. With 0 it takes a whole list.
  *
@@ -3259,8 +3271,8 @@ PERCID_INLINE int percid_memory_id_of(struct percid_memory *memory, const void *
  * longer; and those of all IDs, if the process has entered a sandbox since the first use that
  * refuses membarrier().
  *
- * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed, -EDEADLK if `visit` of this
- * object calls it. Waits for other visits. `visit` may call the operations, which work on other
+ * Returns the number of values that it has missed, which is 0 as a rule; -EINVAL for NULL, -EBADF if
+ * the object is destroyed, -EDEADLK if `visit` of this object calls it. Waits for other visits. `visit` may call the operations, which work on other
  * values. If it does not return, the remaining values are not visited. Costs one fence of all
  * CPUs, about 10 us, for every 64 IDs.
  */
@@ -3268,6 +3280,20 @@ PERCID_INLINE
 int percid_memory_for_each(struct percid_memory *memory,
                            void (*visit)(void *value, void *argument),
                            void *argument);
+
+/**
+ * Calls `visit` for the value of one ID, which no operation changes meanwhile, and `visit` may.
+ *
+ * Returns 0; -ENOENT if the ID has no value; -EBUSY if another thread has held or made it for about
+ * a second; an error of percid_fence_all(); -EINVAL for NULL, -EBADF if the object is destroyed,
+ * -EDEADLK if `visit` of this object calls it. Waits for other visits. `visit` may call the
+ * operations, which work on other values. Costs one fence of all CPUs, about 10 us.
+ */
+PERCID_INLINE
+int percid_memory_with_id(struct percid_memory *memory,
+                          uint32_t id,
+                          void (*visit)(void *value, void *argument),
+                          void *argument);
 
 /**
  * Waits for the operations on this object that are running. When it returns 0, every operation that
@@ -3881,6 +3907,34 @@ void percid_buckets_record_many(struct percid_buckets *buckets,
  */
 PERCID_INLINE
 int64_t percid_buckets_read(const struct percid_buckets *buckets,
+                            uint64_t *counts,
+                            size_t capacity,
+                            double *sum) PERCID_NOEXCEPT;
+
+/**
+ * Counts `counts[n]` values in each bucket `n`, and adds `sum`, the sum of all of them, in one step:
+ * percid_buckets_read() sees all or nothing of it. Values beyond the last bucket belong to that. Has
+ * no effect if all `counts` are 0.
+ *
+ * Returns 0; -EINVAL for NULL, or if `count` is more than 2048, the maximum number of buckets.
+ * Async-signal-safe.
+ */
+PERCID_INLINE
+int percid_buckets_record_all(struct percid_buckets *buckets,
+                              const uint64_t *counts,
+                              size_t count,
+                              double sum) PERCID_NOEXCEPT;
+
+/**
+ * Takes all values out, and leaves zeros. Writes the numbers of values in all buckets to `counts`,
+ * and the sum of all values to `sum` unless it is NULL. Nothing is lost or taken twice, except what
+ * cannot be recorded.
+ *
+ * Returns the number of buckets, as percid_buckets_read() does. If that is more than `capacity`,
+ * nothing is taken or written.
+ */
+PERCID_INLINE
+int64_t percid_buckets_take(struct percid_buckets *buckets,
                             uint64_t *counts,
                             size_t capacity,
                             double *sum) PERCID_NOEXCEPT;

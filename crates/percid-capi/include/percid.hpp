@@ -1975,6 +1975,24 @@ public:
         return adopt(value);
     }
 
+    /* Adds to a word, and returns the value before that. Wraps around. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN_INLINE outcome<T, std::int64_t> fetch_add(field<T, word> where, std::int64_t n)
+    {
+        std::error_code error;
+        const outcome<T, std::int64_t> done = fetch_add(where, n, error);
+        detail::check(error, "percid::per_id::fetch_add");
+        return done;
+    }
+#endif
+    PERCID_HIDDEN_INLINE outcome<T, std::int64_t> fetch_add(field<T, word> where, std::int64_t n,
+                                                           std::error_code &error) noexcept
+    {
+        percid_outcome done{};
+        error = detail::error_of(percid_memory_fetch_add(memory_.get(), where.offset(), n, &done));
+        return told<std::int64_t, std::int64_t>(done);
+    }
+
     /* Stores, and returns what it replaced. With a null pointer it takes a whole list. */
 #if PERCID_EXCEPTIONS
     template <class F>
@@ -2214,21 +2232,44 @@ public:
         return iterator(memory_.get(), nullptr);
     }
 
-    /* Calls visit(T &) for every value, which no operation changes meanwhile. Waits for other visits;
-     * fails with EDEADLK inside one of this object. If visit() throws, the rest is left out. */
+    /* Calls visit(T &) for every value, which no operation changes meanwhile. Returns the number of
+     * values that it has missed, which is 0 as a rule. Waits for other visits; fails with EDEADLK inside
+     * one of this object. If visit() throws, the rest is left out. */
 #if PERCID_EXCEPTIONS
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T &>)
-    PERCID_HIDDEN_INLINE void for_each(F &&visit)
+    PERCID_HIDDEN_INLINE std::size_t for_each(F &&visit)
     {
-        detail::check(visit_each(visit), "percid::per_id::for_each");
+        const int missed = visit_each(visit);
+        detail::check(missed, "percid::per_id::for_each");
+        return detail::count_of(missed);
     }
 #endif
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T &>)
-    PERCID_HIDDEN_INLINE void for_each(F &&visit, std::error_code &error)
+    PERCID_HIDDEN_INLINE std::size_t for_each(F &&visit, std::error_code &error)
     {
-        error = detail::error_of(visit_each(visit));
+        const int missed = visit_each(visit);
+        error = detail::error_of(missed);
+        return detail::count_of(missed);
+    }
+
+    /* Calls visit(T &) for the value of one ID, which no operation changes meanwhile. Fails with ENOENT
+     * if the ID has no value, EBUSY if another thread has held it for a second, and EDEADLK inside a
+     * visit of this object. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T &>)
+    PERCID_HIDDEN_INLINE void with_id(std::uint32_t id, F &&visit)
+    {
+        detail::check(visit_id(id, visit), "percid::per_id::with_id");
+    }
+#endif
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T &>)
+    PERCID_HIDDEN_INLINE void with_id(std::uint32_t id, F &&visit, std::error_code &error)
+    {
+        error = detail::error_of(visit_id(id, visit));
     }
 
     /* Waits for the operations on this object that are running: then none uses what its fields did
@@ -2270,6 +2311,13 @@ private:
     {
         auto found = [&visit](void *value) { std::invoke(visit, *adopt(value)); };
         return percid_memory_for_each(memory_.get(), detail::call<void *, decltype(found)>, &found);
+    }
+
+    template <class F>
+    PERCID_HIDDEN_INLINE int visit_id(std::uint32_t id, F &visit)
+    {
+        auto found = [&visit](void *value) { std::invoke(visit, *adopt(value)); };
+        return percid_memory_with_id(memory_.get(), id, detail::call<void *, decltype(found)>, &found);
     }
 };
 
@@ -2913,6 +2961,22 @@ public:
     PERCID_HIDDEN void record(double value, std::uint64_t times = 1) const noexcept
     {
         percid_buckets_record_many(series_, value, times);
+    }
+
+    /* Counts so many values in each bucket, and adds the sum of all of them, in one step. EINVAL if there
+     * are more than 2048 counts. Async-signal-safe. */
+    PERCID_HIDDEN std::error_code record_all(const std::vector<std::uint64_t> &counts, double sum) const noexcept
+    {
+        return detail::error_of(percid_buckets_record_all(series_, counts.data(), counts.size(), sum));
+    }
+
+    /* Takes all values out, and leaves zeros. May throw std::bad_alloc, before it takes anything. */
+    [[nodiscard]] PERCID_HIDDEN std::pair<std::vector<std::uint64_t>, double> take() const
+    {
+        std::pair<std::vector<std::uint64_t>, double> all;
+        all.first.resize(detail::count_of(percid_buckets_take(series_, nullptr, 0, nullptr)));
+        percid_buckets_take(series_, all.first.data(), all.first.size(), &all.second);
+        return all;
     }
 
     /* How many values each bucket has, those of others not counted, and the sum of all values. May

@@ -143,6 +143,7 @@ __attribute__((constructor, weak, visibility("hidden"))) void percid_module_stay
 
 #endif
 
+/* Functions begin with this, before any condition: what is done in any case leaves loops. */
 PERCID_FAST const void *percid_fast_path_address(void) PERCID_NOEXCEPT
 {
 #if PERCID_TABLE_IS_SEEN
@@ -155,10 +156,8 @@ PERCID_FAST const void *percid_fast_path_address(void) PERCID_NOEXCEPT
 }
 
 /* Adds n to this CPU's copy of the word at this address. Returns whether it did. */
-PERCID_FAST int percid_add_fast(uint64_t address, int64_t n) PERCID_NOEXCEPT
+PERCID_FAST int percid_add_fast(const void *fast_path, uint64_t address, int64_t n) PERCID_NOEXCEPT
 {
-    /* Here, not where it is needed: what is done in any case leaves loops. */
-    const void *const fast_path = percid_fast_path_address();
 #define PERCID_ADD(section, mark)                                                                              \
     __asm__ goto(section                                                                                       \
                  : /* no outputs, which older compilers do not allow here */                                   \
@@ -215,9 +214,9 @@ PERCID_FAST const void *percid_object(const void *handle, int place) PERCID_NOEX
     PERCID_CAST(const type *, PERCID_SEEN(handle) ? (handle) : percid_object(handle, place))
 
 /* Pushes an item on this CPU's part of a stack. Returns whether it did. */
-PERCID_FAST int percid_push_fast(uint64_t word, const uint64_t *capacity, void *item) PERCID_NOEXCEPT
+PERCID_FAST int percid_push_fast(const void *fast_path, uint64_t word, const uint64_t *capacity,
+                                 void *item) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
 #define PERCID_PUSH(section, mark)                                                                             \
     __asm__ goto(section                                                                                       \
                  :                                                                                             \
@@ -239,9 +238,8 @@ percid_slow:
 }
 
 /* Pops an item from this CPU's part of a stack. Returns whether it did. */
-PERCID_FAST int percid_pop_fast(uint64_t word, void **item) PERCID_NOEXCEPT
+PERCID_FAST int percid_pop_fast(const void *fast_path, uint64_t word, void **item) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     uint64_t index, top;
 #define PERCID_POP(section, mark)                                                                              \
     __asm__ __volatile__(section                                                                               \
@@ -262,9 +260,8 @@ PERCID_FAST int percid_pop_fast(uint64_t word, void **item) PERCID_NOEXCEPT
 
 /* The lock of this CPU's value of a local, taken; NULL if it was not. Behind it comes the word that
  * closes it, then the value's address. */
-PERCID_FAST int64_t *percid_lock_fast(uint64_t word) PERCID_NOEXCEPT
+PERCID_FAST int64_t *percid_lock_fast(const void *fast_path, uint64_t word) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     const uint64_t ready = 1;
     uint64_t index, work, token;
     /* Volatile, since functions that change stacks may return on another thread. */
@@ -333,9 +330,9 @@ PERCID_FAST struct percid_record percid_request(const char *bytes, uint64_t leng
 }
 
 /* Appends a record to this CPU's part of a ring. Returns whether it did. */
-PERCID_FAST int percid_append_fast(uint64_t word, const struct percid_record *record) PERCID_NOEXCEPT
+PERCID_FAST int percid_append_fast(const void *fast_path, uint64_t word,
+                                   const struct percid_record *record) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
 #define PERCID_APPEND(section, mark)                                                                           \
     __asm__ goto(section                                                                                       \
                  :                                                                                             \
@@ -394,26 +391,26 @@ struct percid_copy {
     (void)work;                                                                                                \
     (found).shard = index
 
-PERCID_FAST struct percid_found percid_add_word_fast(uint64_t word, uint64_t at, int64_t n) PERCID_NOEXCEPT
+PERCID_FAST struct percid_found percid_add_word_fast(const void *fast_path, uint64_t word, uint64_t at,
+                                                     int64_t n) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
-    uint64_t index, work, sum;
+    uint64_t index, work;
+/* What was seen is the sum: it is in a register in any case. */
 #define PERCID_ADD_WORD(section, mark)                                                                         \
     __asm__ __volatile__(section                                                                               \
-                         : PERCID_WORD_OUTPUTS, [sum] "=&r"(sum)                                               \
+                         : PERCID_WORD_OUTPUTS, [sum] "=&r"(found.seen)                                        \
                          : PERCID_WORD_INPUTS(mark), [n] PERCID_ADDEND(n)                                      \
-                         : PERCID_ADD_WORD_CLOBBERS);                                                          \
-    (void)sum
+                         : PERCID_ADD_WORD_CLOBBERS)
     PERCID_BY_MARK(word, PERCID_ADD_WORD, PERCID_ADD_WORD)
     PERCID_FOUND(found);
     return found;
 #undef PERCID_ADD_WORD
 }
 
-PERCID_FAST struct percid_found percid_swap_fast(uint64_t word, uint64_t at, uint64_t desired) PERCID_NOEXCEPT
+PERCID_FAST struct percid_found percid_swap_fast(const void *fast_path, uint64_t word, uint64_t at,
+                                                 uint64_t desired) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
     uint64_t index, work;
 #define PERCID_SWAP(section, mark)                                                                             \
@@ -427,10 +424,10 @@ PERCID_FAST struct percid_found percid_swap_fast(uint64_t word, uint64_t at, uin
 #undef PERCID_SWAP
 }
 
-PERCID_FAST struct percid_found percid_store_if_fast(uint64_t word, uint64_t at, uint64_t expected,
+PERCID_FAST struct percid_found percid_store_if_fast(const void *fast_path, uint64_t word, uint64_t at,
+                                                     uint64_t expected,
                                                      uint64_t desired) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
     uint64_t index, work;
 #define PERCID_STORE_IF(section, mark)                                                                         \
@@ -444,11 +441,11 @@ PERCID_FAST struct percid_found percid_store_if_fast(uint64_t word, uint64_t at,
 #undef PERCID_STORE_IF
 }
 
-PERCID_FAST struct percid_found percid_store_both_if_fast(uint64_t word, uint64_t at, uint64_t expected,
+PERCID_FAST struct percid_found percid_store_both_if_fast(const void *fast_path, uint64_t word,
+                                                          uint64_t at, uint64_t expected,
                                                           uint64_t desired, uint64_t first,
                                                           uint64_t first_value) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
     uint64_t index, work;
 #define PERCID_STORE_BOTH_IF(section, mark)                                                                    \
@@ -463,11 +460,11 @@ PERCID_FAST struct percid_found percid_store_both_if_fast(uint64_t word, uint64_
 #undef PERCID_STORE_BOTH_IF
 }
 
-PERCID_FAST struct percid_found percid_store_if_both_fast(uint64_t word, uint64_t at, uint64_t expected,
+PERCID_FAST struct percid_found percid_store_if_both_fast(const void *fast_path, uint64_t word,
+                                                          uint64_t at, uint64_t expected,
                                                           uint64_t desired, uint64_t second,
                                                           uint64_t expected_second) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
     uint64_t index, work;
 #define PERCID_STORE_IF_BOTH(section, mark)                                                                    \
@@ -482,10 +479,10 @@ PERCID_FAST struct percid_found percid_store_if_both_fast(uint64_t word, uint64_
 #undef PERCID_STORE_IF_BOTH
 }
 
-PERCID_FAST struct percid_found percid_copy_then_store_if_fast(uint64_t word, uint64_t at,
+PERCID_FAST struct percid_found percid_copy_then_store_if_fast(const void *fast_path, uint64_t word,
+                                                               uint64_t at,
                                                                const struct percid_copy *copy) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
     uint64_t index, work, end, to, position, value;
 #define PERCID_COPY_THEN_STORE_IF(section, mark)                                                               \
@@ -501,10 +498,10 @@ PERCID_FAST struct percid_found percid_copy_then_store_if_fast(uint64_t word, ui
 #undef PERCID_COPY_THEN_STORE_IF
 }
 
-PERCID_FAST struct percid_found percid_push_link_fast(uint64_t word, uint64_t at, void *item,
+PERCID_FAST struct percid_found percid_push_link_fast(const void *fast_path, uint64_t word, uint64_t at,
+                                                      void *item,
                                                       uint64_t next) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
     uint64_t index, work;
 #define PERCID_PUSH_LINK(section, mark)                                                                        \
@@ -519,9 +516,9 @@ PERCID_FAST struct percid_found percid_push_link_fast(uint64_t word, uint64_t at
 #undef PERCID_PUSH_LINK
 }
 
-PERCID_FAST struct percid_found percid_pop_link_fast(uint64_t word, uint64_t at, uint64_t next) PERCID_NOEXCEPT
+PERCID_FAST struct percid_found percid_pop_link_fast(const void *fast_path, uint64_t word, uint64_t at,
+                                                     uint64_t next) PERCID_NOEXCEPT
 {
-    const void *const fast_path = percid_fast_path_address();
     struct percid_found found = {0, 0, 0};
     uint64_t index, work;
 #define PERCID_POP_LINK(section, mark)                                                                         \
@@ -577,7 +574,11 @@ PERCID_FAST int percid_tell(const struct percid_found *found, int stored, uint64
 PERCID_FAST void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
 {
 #if PERCID_ADDS_INLINE
-    if (PERCID_LIKELY(counter != NULL) && PERCID_LIKELY(percid_add_fast(PERCID_WORD(counter), n))) {
+    /* Where the compiler sees the table it loads the address best where it is needed. */
+    const void *const first = PERCID_TABLE_IS_SEEN ? NULL : percid_fast_path_address();
+    if (PERCID_LIKELY(counter != NULL) &&
+        PERCID_LIKELY(percid_add_fast(PERCID_TABLE_IS_SEEN ? percid_fast_path_address() : first,
+                                      PERCID_WORD(counter), n))) {
         return;
     }
 #endif
@@ -588,12 +589,14 @@ PERCID_FAST void percid_histogram_record_many(percid_histogram *histogram, uint6
                                               uint64_t times) PERCID_NOEXCEPT
 {
 #if PERCID_ADDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     /* The value shifted right until it has seven bits; below it lie as many groups of 64 buckets as
      * it was shifted. */
     const unsigned shift = (PERCID_CAST(unsigned, __builtin_clzll(value | 64)) ^ 63) - 6;
     const uint64_t bucket = (PERCID_CAST(uint64_t, shift) << 6) + (value >> shift);
     if (PERCID_LIKELY(histogram != NULL) &&
-        PERCID_LIKELY(percid_add_fast(PERCID_WORD(histogram) + 8 * bucket, PERCID_CAST(int64_t, times)))) {
+        PERCID_LIKELY(percid_add_fast(fast_path, PERCID_WORD(histogram) + 8 * bucket,
+                                      PERCID_CAST(int64_t, times)))) {
         return;
     }
 #endif
@@ -608,9 +611,10 @@ PERCID_FAST void percid_histogram_record(percid_histogram *histogram, uint64_t v
 PERCID_FAST int percid_stack_push(percid_stack *stack, void *item) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_stack *const object = PERCID_OBJECT_OF(percid_stack, stack, 1);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(item != NULL) &&
-        PERCID_LIKELY(percid_push_fast(PERCID_WORD(object), &object->capacity, item))) {
+        PERCID_LIKELY(percid_push_fast(fast_path, PERCID_WORD(object), &object->capacity, item))) {
         return 0;
     }
 #endif
@@ -620,10 +624,11 @@ PERCID_FAST int percid_stack_push(percid_stack *stack, void *item) PERCID_NOEXCE
 PERCID_FAST void *percid_stack_pop(percid_stack *stack) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_stack *const object = PERCID_OBJECT_OF(percid_stack, stack, 1);
     if (PERCID_LIKELY(object != NULL)) {
         void *item;
-        if (PERCID_LIKELY(percid_pop_fast(PERCID_WORD(object), &item))) {
+        if (PERCID_LIKELY(percid_pop_fast(fast_path, PERCID_WORD(object), &item))) {
             return item;
         }
     }
@@ -638,10 +643,11 @@ PERCID_FAST void *percid_stack_pop(percid_stack *stack) PERCID_NOEXCEPT
 PERCID_FAST void *percid_pool_get(percid_pool *pool) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_pool *const found = PERCID_OBJECT_OF(percid_pool, pool, 2);
     if (PERCID_LIKELY(found != NULL)) {
         void *object;
-        if (PERCID_LIKELY(percid_pop_fast(PERCID_WORD(found), &object))) {
+        if (PERCID_LIKELY(percid_pop_fast(fast_path, PERCID_WORD(found), &object))) {
             PERCID_CAST(uint64_t *, object)[-2] = PERCID_LENT | __atomic_load_n(&found->number, __ATOMIC_RELAXED);
             return object;
         }
@@ -653,6 +659,7 @@ PERCID_FAST void *percid_pool_get(percid_pool *pool) PERCID_NOEXCEPT
 PERCID_FAST int percid_pool_put(percid_pool *pool, void *object) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_pool *const found = PERCID_OBJECT_OF(percid_pool, pool, 2);
     if (PERCID_LIKELY(found != NULL) && PERCID_LIKELY(object != NULL)) {
         uint64_t *const mark = PERCID_CAST(uint64_t *, object) - 2;
@@ -660,7 +667,7 @@ PERCID_FAST int percid_pool_put(percid_pool *pool, void *object) PERCID_NOEXCEPT
         if (PERCID_LIKELY(*mark == (PERCID_LENT | number))) {
             /* Before another thread can have it. */
             *mark = PERCID_IDLE | number;
-            if (PERCID_LIKELY(percid_push_fast(PERCID_WORD(found), &found->capacity, object))) {
+            if (PERCID_LIKELY(percid_push_fast(fast_path, PERCID_WORD(found), &found->capacity, object))) {
                 return 0;
             }
             /* The library does all of it. */
@@ -680,9 +687,10 @@ PERCID_FAST int percid_local_acquire(percid_local *local, void **value)
     void *made;
     int result;
 #if PERCID_HANDS_OVER_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_local *const object = PERCID_OBJECT_OF(percid_local, local, 3);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(value != NULL)) {
-        int64_t *const lock = percid_lock_fast(PERCID_WORD(object));
+        int64_t *const lock = percid_lock_fast(fast_path, PERCID_WORD(object));
         if (PERCID_LIKELY(lock != NULL)) {
             void *const taken = PERCID_POINTER(void **, lock)[2];
             if (PERCID_LIKELY(taken != NULL)) {
@@ -720,13 +728,14 @@ PERCID_FAST void percid_local_release(void *value) PERCID_NOEXCEPT
 PERCID_FAST int percid_ring_append(percid_ring *ring, const void *record, size_t length) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_ring *const object = PERCID_OBJECT_OF(percid_ring, ring, 4);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(record != NULL)) {
         const uint64_t capacity = object->capacity;
         if (PERCID_LIKELY(length <= capacity / 4 - 16) && PERCID_LIKELY(length < 65536)) {
             const struct percid_record request =
                 percid_request(PERCID_CAST(const char *, record), length, capacity);
-            if (PERCID_LIKELY(percid_append_fast(PERCID_WORD(object), &request))) {
+            if (PERCID_LIKELY(percid_append_fast(fast_path, PERCID_WORD(object), &request))) {
                 return 0;
             }
         }
@@ -773,10 +782,11 @@ PERCID_FAST int percid_memory_add(percid_memory *memory, size_t field, int64_t n
                                   void **value) PERCID_NOEXCEPT
 {
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
         const struct percid_found found =
-            percid_add_word_fast(PERCID_WORD(object), PERCID_VALUE + field, n);
+            percid_add_word_fast(fast_path, PERCID_WORD(object), PERCID_VALUE + field, n);
         if (PERCID_LIKELY(found.shard != 0)) {
             if (value != NULL) {
                 *value = percid_value_of(found.shard);
@@ -788,14 +798,34 @@ PERCID_FAST int percid_memory_add(percid_memory *memory, size_t field, int64_t n
     return percid_interface_address()->memory_add(memory, field, n, value);
 }
 
+PERCID_FAST int percid_memory_fetch_add(percid_memory *memory, size_t field, int64_t n,
+                                        percid_outcome *outcome) PERCID_NOEXCEPT
+{
+#if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
+    const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
+        struct percid_found found =
+            percid_add_word_fast(fast_path, PERCID_WORD(object), PERCID_VALUE + field, n);
+        if (PERCID_LIKELY(found.shard != 0)) {
+            found.seen -= PERCID_CAST(uint64_t, n);
+            percid_tell(&found, 1, 0, outcome);
+            return 0;
+        }
+    }
+#endif
+    return percid_interface_address()->memory_fetch_add(memory, field, n, outcome);
+}
+
 PERCID_FAST int percid_memory_swap(percid_memory *memory, size_t field, uint64_t desired,
                                    percid_outcome *outcome) PERCID_NOEXCEPT
 {
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
         const struct percid_found found =
-            percid_swap_fast(PERCID_WORD(object), PERCID_VALUE + field, desired);
+            percid_swap_fast(fast_path, PERCID_WORD(object), PERCID_VALUE + field, desired);
         if (PERCID_LIKELY(found.shard != 0)) {
             percid_tell(&found, 1, 0, outcome);
             return 0;
@@ -809,10 +839,11 @@ PERCID_FAST int percid_memory_store_if(percid_memory *memory, size_t field, uint
                                        percid_outcome *outcome) PERCID_NOEXCEPT
 {
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field))) {
         const struct percid_found found = percid_store_if_fast(
-            PERCID_WORD(object), PERCID_VALUE + field, expected, desired);
+            fast_path, PERCID_WORD(object), PERCID_VALUE + field, expected, desired);
         if (PERCID_LIKELY(found.shard != 0)) {
             return percid_tell(&found, found.seen == expected, 0, outcome);
         }
@@ -826,11 +857,13 @@ PERCID_FAST int percid_memory_store_both_if(percid_memory *memory, size_t field,
                                             percid_outcome *outcome) PERCID_NOEXCEPT
 {
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field)) &&
         PERCID_LIKELY(percid_is_word(object, first))) {
         const struct percid_found found = percid_store_both_if_fast(
-            PERCID_WORD(object), PERCID_VALUE + field, expected, desired, PERCID_VALUE + first, first_value);
+            fast_path, PERCID_WORD(object), PERCID_VALUE + field, expected, desired, PERCID_VALUE + first,
+            first_value);
         if (PERCID_LIKELY(found.shard != 0)) {
             return percid_tell(&found, found.seen == expected, 0, outcome);
         }
@@ -845,11 +878,13 @@ PERCID_FAST int percid_memory_store_if_both(percid_memory *memory, size_t field,
                                             percid_outcome *outcome) PERCID_NOEXCEPT
 {
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, field)) &&
         PERCID_LIKELY(percid_is_word(object, second))) {
         const struct percid_found found = percid_store_if_both_fast(
-            PERCID_WORD(object), PERCID_VALUE + field, expected, desired, PERCID_VALUE + second, expected_second);
+            fast_path, PERCID_WORD(object), PERCID_VALUE + field, expected, desired, PERCID_VALUE + second,
+            expected_second);
         if (PERCID_LIKELY(found.shard != 0)) {
             const int first = found.seen == expected, both = first && found.other == expected_second;
             return percid_tell(&found, both, first && !both ? found.other : 0, outcome);
@@ -865,6 +900,7 @@ PERCID_FAST int percid_memory_copy_then_store_if(percid_memory *memory, size_t f
                                                  percid_outcome *outcome) PERCID_NOEXCEPT
 {
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(bytes != NULL) &&
         PERCID_LIKELY(percid_is_word(object, field)) && PERCID_LIKELY(percid_lies_inside(object, to, length))) {
@@ -877,7 +913,7 @@ PERCID_FAST int percid_memory_copy_then_store_if(percid_memory *memory, size_t f
             desired,
         };
         const struct percid_found found =
-            percid_copy_then_store_if_fast(PERCID_WORD(object), PERCID_VALUE + field, &copy);
+            percid_copy_then_store_if_fast(fast_path, PERCID_WORD(object), PERCID_VALUE + field, &copy);
         if (PERCID_LIKELY(found.shard != 0)) {
             return percid_tell(&found, found.seen == expected, 0, outcome);
         }
@@ -891,11 +927,12 @@ PERCID_FAST int percid_memory_push(percid_memory *memory, size_t head, void *ite
                                    void **value) PERCID_NOEXCEPT
 {
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, head)) &&
         PERCID_LIKELY(item != NULL) && PERCID_LIKELY((PERCID_POINTER(uintptr_t, item) | next) % 8 == 0)) {
         const struct percid_found found =
-            percid_push_link_fast(PERCID_WORD(object), PERCID_VALUE + head, item, next);
+            percid_push_link_fast(fast_path, PERCID_WORD(object), PERCID_VALUE + head, item, next);
         if (PERCID_LIKELY(found.shard != 0)) {
             if (value != NULL) {
                 *value = percid_value_of(found.shard);
@@ -913,11 +950,12 @@ PERCID_FAST int percid_memory_pop(percid_memory *memory, size_t head, size_t nex
     void *popped;
     int result;
 #if PERCID_WORDS_INLINE
+    const void *const fast_path = percid_fast_path_address();
     const percid_memory *const object = PERCID_OBJECT_OF(percid_memory, memory, 13);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(percid_is_word(object, head)) &&
         PERCID_LIKELY(next % 8 == 0) && PERCID_LIKELY(item != NULL)) {
         const struct percid_found found =
-            percid_pop_link_fast(PERCID_WORD(object), PERCID_VALUE + head, next);
+            percid_pop_link_fast(fast_path, PERCID_WORD(object), PERCID_VALUE + head, next);
         if (PERCID_LIKELY(found.shard != 0)) {
             *item = PERCID_POINTER(void *, found.seen);
             return found.seen != 0;

@@ -111,6 +111,7 @@ struct percid_interface {
     int (*memory_create)(struct percid_memory **memory, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
     int (*memory_create_with_source)(struct percid_memory **memory, int source, size_t size, size_t align, void (*init)(void *value, void *context), void *context);
     int (*memory_add)(struct percid_memory *memory, size_t field, int64_t n, void **value);
+    int (*memory_fetch_add)(struct percid_memory *memory, size_t field, int64_t n, struct percid_outcome *outcome);
     int (*memory_swap)(struct percid_memory *memory, size_t field, uint64_t desired, struct percid_outcome *outcome);
     int (*memory_store_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, struct percid_outcome *outcome);
     int (*memory_store_both_if)(struct percid_memory *memory, size_t field, uint64_t expected, uint64_t desired, size_t first, uint64_t first_value, struct percid_outcome *outcome);
@@ -123,6 +124,7 @@ struct percid_interface {
     void *(*memory_next)(struct percid_memory *memory, const void *value);
     int (*memory_id_of)(struct percid_memory *memory, const void *value);
     int (*memory_for_each)(struct percid_memory *memory, void (*visit)(void *value, void *argument), void *argument);
+    int (*memory_with_id)(struct percid_memory *memory, uint32_t id, void (*visit)(void *value, void *argument), void *argument);
     int (*memory_settle)(struct percid_memory *memory);
     int (*memory_destroy)(struct percid_memory *memory, void (*drop)(void *value, void *argument), void *argument);
     int (*rwlock_create)(struct percid_rwlock **lock);
@@ -212,6 +214,8 @@ struct percid_interface {
     void (*buckets_record)(struct percid_buckets *buckets, double value);
     void (*buckets_record_many)(struct percid_buckets *buckets, double value, uint64_t times);
     int64_t (*buckets_read)(const struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum);
+    int (*buckets_record_all)(struct percid_buckets *buckets, const uint64_t *counts, size_t count, double sum);
+    int64_t (*buckets_take)(struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum);
     int (*family_counter)(const struct percid_family *family, const char *const *values, size_t count, struct percid_counter **counter);
     int (*family_float_counter)(const struct percid_family *family, const char *const *values, size_t count, struct percid_float_counter **counter);
     int (*family_gauge)(const struct percid_family *family, const char *const *values, size_t count, struct percid_gauge **gauge);
@@ -225,7 +229,7 @@ struct percid_interface {
     int (*registry_destroy)(struct percid_registry *registry);
     const char *(*format_content_type)(int format);
     int (*format_accepted)(const char *accept);
-    void (*later[305])(void);
+    void (*later[300])(void);
 };
 
 /*
@@ -710,6 +714,11 @@ PERCID_INLINE int percid_memory_for_each(struct percid_memory *memory, void (*vi
     return percid_interface_address()->memory_for_each(memory, visit, argument);
 }
 
+PERCID_INLINE int percid_memory_with_id(struct percid_memory *memory, uint32_t id, void (*visit)(void *value, void *argument), void *argument)
+{
+    return percid_interface_address()->memory_with_id(memory, id, visit, argument);
+}
+
 PERCID_INLINE int percid_memory_settle(struct percid_memory *memory) PERCID_NOEXCEPT
 {
     return percid_interface_address()->memory_settle(memory);
@@ -1153,6 +1162,16 @@ PERCID_INLINE void percid_buckets_record_many(struct percid_buckets *buckets, do
 PERCID_INLINE int64_t percid_buckets_read(const struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum) PERCID_NOEXCEPT
 {
     return percid_interface_address()->buckets_read(buckets, counts, capacity, sum);
+}
+
+PERCID_INLINE int percid_buckets_record_all(struct percid_buckets *buckets, const uint64_t *counts, size_t count, double sum) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->buckets_record_all(buckets, counts, count, sum);
+}
+
+PERCID_INLINE int64_t percid_buckets_take(struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->buckets_take(buckets, counts, capacity, sum);
 }
 
 PERCID_INLINE int percid_family_counter(const struct percid_family *family, const char *const *values, size_t count, struct percid_counter **counter) PERCID_NOEXCEPT

@@ -211,6 +211,7 @@ functions! {
     percid_memory_create
     percid_memory_create_with_source
     percid_memory_add
+    percid_memory_fetch_add
     percid_memory_swap
     percid_memory_store_if
     percid_memory_store_both_if
@@ -223,6 +224,7 @@ functions! {
     percid_memory_next
     percid_memory_id_of
     percid_memory_for_each
+    percid_memory_with_id
     percid_memory_settle
     percid_memory_destroy
 
@@ -320,6 +322,8 @@ functions! {
     percid_buckets_record
     percid_buckets_record_many
     percid_buckets_read
+    percid_buckets_record_all
+    percid_buckets_take
 
     percid_family_counter
     percid_family_float_counter
@@ -355,6 +359,7 @@ pub const COMMON_CASE_INLINE: &[&str] = &[
     "percid_mask_mark",
     "percid_fence_light",
     "percid_memory_add",
+    "percid_memory_fetch_add",
     "percid_memory_swap",
     "percid_memory_store_if",
     "percid_memory_store_both_if",

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use percid::capi::{Form, Prepare, Untyped, UntypedPerId, link};
-use percid::per_id::{Field, NoMemory, Pointer, Unchanged, Unsettled, Word};
+use percid::per_id::{Field, Missed, NoMemory, Pointer, Unchanged, Unsettled, Word};
 
 use crate::barrier::guard;
 use crate::copies;
@@ -181,6 +181,32 @@ pub unsafe extern "C" fn percid_memory_add(
     });
     // SAFETY: the caller guarantees NULL or memory for a pointer.
     unsafe { answer_with(value, done) }
+}
+
+/// Adds `n` to the word at offset `field` of the running thread's value, like percid_memory_add(). The
+/// word before that is `seen` in `outcome`, which may be NULL.
+///
+/// Returns 0, or an error of percid_memory_add(). Async-signal-safe.
+///
+/// # Safety
+///
+/// `memory` is [a handle](crate#safety). `outcome` is [memory](crate#safety) for an outcome.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_memory_fetch_add(
+    memory: *mut Memory,
+    field: usize,
+    n: i64,
+    outcome: *mut Outcome,
+) -> c_int {
+    // SAFETY: the caller guarantees a handle.
+    let done = unsafe { object(memory) }.and_then(|memory| {
+        let word = word(memory, field)?;
+        let done = guard(Err(NoMemory), || memory.fetch_add(word, n));
+        let (seen, value) = done.map_err(no_memory)?;
+        Ok((0, Outcome { value: address(memory, value), seen: seen as u64, other: 0 }))
+    });
+    // SAFETY: the caller guarantees NULL or memory for an outcome.
+    unsafe { answer(outcome, done) }
 }
 
 /// Stores `desired` in the word at offset `field` of the running thread's value. The word that it
@@ -481,8 +507,8 @@ pub unsafe extern "C" fn percid_memory_id_of(memory: *mut Memory, value: *const 
 /// longer; and those of all IDs, if the process has entered a sandbox since the first use that
 /// refuses membarrier().
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed, -EDEADLK if `visit` of this
-/// object calls it. Waits for other visits. `visit` may call the operations, which work on other
+/// Returns the number of values that it has missed, which is 0 as a rule; -EINVAL for NULL, -EBADF if
+/// the object is destroyed, -EDEADLK if `visit` of this object calls it. Waits for other visits. `visit` may call the operations, which work on other
 /// values. If it does not return, the remaining values are not visited. Costs one fence of all
 /// CPUs, about 10 us, for every 64 IDs.
 ///
@@ -510,11 +536,49 @@ pub unsafe extern "C-unwind" fn percid_memory_for_each(
         loop {
             *held = None;
             *held = guard(None, || values.next());
-            let Some(value) = held.as_deref() else { return 0 };
+            let Some(value) = held.as_deref() else { return number_of(values.missed()) };
             // SAFETY: the caller guarantees a function for these arguments; only this thread uses
             // the value during the call.
             unsafe { visit(address(memory, value), argument) };
         }
+    })
+}
+
+/// Calls `visit` for the value of one ID, which no operation changes meanwhile, and `visit` may.
+///
+/// Returns 0; -ENOENT if the ID has no value; -EBUSY if another thread has held or made it for about
+/// a second; an error of percid_fence_all(); -EINVAL for NULL, -EBADF if the object is destroyed,
+/// -EDEADLK if `visit` of this object calls it. Waits for other visits. `visit` may call the
+/// operations, which work on other values. Costs one fence of all CPUs, about 10 us.
+///
+/// # Safety
+///
+/// `memory` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn percid_memory_with_id(
+    memory: *mut Memory,
+    id: u32,
+    visit: Option<unsafe extern "C-unwind" fn(value: *mut c_void, argument: *mut c_void)>,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller guarantees a handle.
+    let (memory, visit) = match (unsafe { object(memory) }, visit) {
+        (Ok(memory), Some(visit)) => (memory, visit),
+        (Ok(_), None) => return -libc::EINVAL,
+        (Err(error), _) => return error,
+    };
+    if is_visiting(memory) {
+        return -libc::EDEADLK;
+    }
+    let held = match guard(Err(-libc::EFAULT), || memory.hold(id).map_err(why_missed)) {
+        Ok(held) => held,
+        Err(error) => return error,
+    };
+    visiting(memory, held, |held| {
+        // SAFETY: the caller guarantees a function for these arguments; only this thread uses the
+        // value during the call.
+        unsafe { visit(address(memory, held), argument) };
+        0
     })
 }
 
@@ -623,6 +687,19 @@ fn list(memory: &UntypedPerId, head: usize, next: usize) -> Result<(Link, Link),
 #[inline(always)]
 fn address(memory: &UntypedPerId, value: &Untyped) -> *mut c_void {
     memory.form().address(value).as_ptr()
+}
+
+/// Returns a number of values.
+fn number_of(values: usize) -> c_int {
+    c_int::try_from(values).unwrap_or(c_int::MAX)
+}
+
+fn why_missed(missed: Missed) -> c_int {
+    match missed {
+        Missed::NoValue => -libc::ENOENT,
+        Missed::Refused(refused) => -refused.errno,
+        _ => -libc::EBUSY,
+    }
 }
 
 fn no_memory(_: NoMemory) -> c_int {

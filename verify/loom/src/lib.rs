@@ -68,6 +68,9 @@ mod set_words;
 mod shared_slot;
 #[path = "../../../crates/percid/src/pool/spare.rs"]
 mod spare;
+#[path = "../../../crates/percid/src/buckets/takes.rs"]
+#[expect(dead_code, reason = "what needs no exploration is not used here")]
+mod takes;
 #[path = "../../../crates/percid/src/id/try_lock.rs"]
 mod try_lock;
 #[path = "../../../crates/percid/src/id/try_once.rs"]
@@ -100,6 +103,7 @@ mod seizure_tests;
 mod set_words_tests;
 mod shared_slot_tests;
 mod spare_tests;
+mod takes_tests;
 mod try_lock_tests;
 mod try_once_tests;
 mod visit_lock_tests;

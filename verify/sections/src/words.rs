@@ -101,10 +101,7 @@ impl Operation for Words {
         // and bytes lie in the shard, and a list has nodes of the test.
         let done: Outcome = unsafe {
             match self.what {
-                What::Add(n) => {
-                    let shard = word_section!(word, add_word(at, n), else 0);
-                    Outcome { shard, ..NOT_DONE }
-                }
+                What::Add(n) => word_section!(word, add_word(at, n), else NOT_DONE),
                 What::Swap => word_section!(word, swap(at, NEW), else NOT_DONE),
                 What::StoreIf => word_section!(word, store_if(at, EXPECTED, NEW), else NOT_DONE),
                 What::StoreBothIf => {
@@ -121,7 +118,6 @@ impl Operation for Words {
             }
         };
         let (seen, other) = match self.what {
-            What::Add(_) => (0, 0),
             What::StoreIfBoth => (done.seen, done.other),
             _ => (done.seen, 0),
         };
@@ -156,7 +152,7 @@ impl Operation for Words {
             _ => {}
         }
         Some(match self.what {
-            What::Add(_) => 0,
+            What::Add(_) => result(shard[FIELD], 0),
             What::StoreIfBoth => result(seen, other),
             _ => result(seen, 0),
         })

@@ -200,6 +200,75 @@ pub unsafe extern "C" fn percid_buckets_read(
     })
 }
 
+/// Counts `counts[n]` values in each bucket `n`, and adds `sum`, the sum of all of them, in one step:
+/// percid_buckets_read() sees all or nothing of it. Values beyond the last bucket belong to that. Has
+/// no effect if all `counts` are 0.
+///
+/// Returns 0; -EINVAL for NULL, or if `count` is more than 2048, the maximum number of buckets.
+/// Async-signal-safe.
+///
+/// # Safety
+///
+/// `buckets` is [a series](crate#safety). `counts` is NULL or points to `count` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_buckets_record_all(
+    buckets: *mut Buckets,
+    counts: *const u64,
+    count: usize,
+    sum: f64,
+) -> c_int {
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
+    let buckets = unsafe { buckets.as_ref() };
+    let Some(buckets) = buckets.filter(|_| !counts.is_null() && count <= percid::Buckets::MAX)
+    else {
+        return -libc::EINVAL;
+    };
+    // SAFETY: the caller guarantees `count` of them, and the pointer is not NULL.
+    let counts = unsafe { std::slice::from_raw_parts(counts, count) };
+    guard(-libc::EFAULT, || {
+        // Series of families are never native.
+        buckets.0.observe_all(counts, sum);
+        0
+    })
+}
+
+/// Takes all values out, and leaves zeros. Writes the numbers of values in all buckets to `counts`,
+/// and the sum of all values to `sum` unless it is NULL. Nothing is lost or taken twice, except what
+/// cannot be recorded.
+///
+/// Returns the number of buckets, as percid_buckets_read() does. If that is more than `capacity`,
+/// nothing is taken or written.
+///
+/// # Safety
+///
+/// `buckets` is [a series](crate#safety). `counts` is [memory](crate#safety) for `capacity` of
+/// them, and `sum` for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_buckets_take(
+    buckets: *mut Buckets,
+    counts: *mut u64,
+    capacity: usize,
+    sum: *mut f64,
+) -> i64 {
+    // SAFETY: the caller guarantees the same; NULL is no memory.
+    let number = unsafe {
+        percid_buckets_read(buckets.cast_const(), std::ptr::null_mut(), 0, std::ptr::null_mut())
+    };
+    let has_room = !counts.is_null() && usize::try_from(number).is_ok_and(|all| all <= capacity);
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
+    let Some(buckets) = (unsafe { buckets.as_ref() }).filter(|_| has_room) else { return number };
+    guard(i64::from(-libc::EFAULT), || {
+        let Some(all) = buckets.0.take() else { return 0 };
+        if !sum.is_null() {
+            // SAFETY: the caller guarantees memory for a number, and it is not NULL.
+            unsafe { sum.write(all.sum) };
+        }
+        let each = all.buckets.iter().map(|&(_, count)| count);
+        // SAFETY: the caller guarantees memory for `capacity` counts, and it is not NULL.
+        count(unsafe { list::write(each, counts, capacity) })
+    })
+}
+
 /// The type of a family's series. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,7 +40,7 @@ pub(crate) fn every_instruction_of_other_structures_may_be_interrupted() {
 /// The eight operations on words of memory.
 #[test]
 pub(crate) fn every_instruction_of_operations_on_words_may_be_interrupted() {
-    every_instruction_may_be_interrupted("hot_words.c", 16, some_compilers(0));
+    every_instruction_may_be_interrupted("hot_words.c", 18, some_compilers(0));
 }
 
 fn every_instruction_may_be_interrupted(source: &str, expected: usize, compilers: &[Compiler]) {

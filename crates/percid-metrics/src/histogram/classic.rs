@@ -57,6 +57,10 @@ impl Classic {
         self.buckets.record_many(self.bucket(value), times, value * times as f64);
     }
 
+    pub(super) fn record_all(&self, counts: &[u64], sum: f64) {
+        self.buckets.record_all(counts, sum);
+    }
+
     #[inline]
     #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number is above every limit")]
     fn bucket(&self, value: f64) -> usize {
@@ -69,8 +73,16 @@ impl Classic {
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
+        self.snapshot_by(Buckets::read)
+    }
+
+    pub(super) fn take(&self) -> Snapshot {
+        self.snapshot_by(Buckets::take)
+    }
+
+    fn snapshot_by(&self, read: impl FnOnce(&Buckets, &mut [u64]) -> f64) -> Snapshot {
         let mut counts = vec![0; self.buckets.len()];
-        let sum = self.buckets.read(&mut counts);
+        let sum = read(&self.buckets, &mut counts);
         let limits = self.limits.iter().copied().chain([f64::INFINITY]);
         let count = counts.iter().sum();
         Snapshot { count, sum, buckets: limits.zip(counts).collect() }

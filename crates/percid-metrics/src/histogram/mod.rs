@@ -109,6 +109,41 @@ impl Histogram {
         }
     }
 
+    /// Counts `counts[n]` values in each bucket `n`, in the order of the limits, and adds `sum`, the
+    /// sum of all of them, in one step: see [`percid::Buckets::record_all`]. Returns `false` without
+    /// effect if the histogram is native.
+    ///
+    /// ```
+    /// let seconds = percid_metrics::Histogram::new([0.1, 1.0]);
+    /// assert!(seconds.observe_all(&[3, 0, 1], 5.25));
+    /// assert_eq!((seconds.count(), seconds.snapshot().sum), (4, 5.25));
+    /// ```
+    pub fn observe_all(&self, counts: &[u64], sum: f64) -> bool {
+        match &*self.shape {
+            Shape::Classic(classic) => classic.record_all(counts, sum),
+            Shape::Native(_) => return false,
+        }
+        true
+    }
+
+    /// Takes all values out, and leaves an empty histogram: see [`percid::Buckets::take`]. `None`
+    /// without effect if the histogram is native.
+    ///
+    /// On a page, the histogram then begins again at 0, as after a restart of the program.
+    ///
+    /// ```
+    /// let seconds = percid_metrics::Histogram::new([0.1, 1.0]);
+    /// seconds.observe(0.5);
+    /// let taken = seconds.take().expect("it has limits");
+    /// assert_eq!((taken.count, taken.sum, seconds.count()), (1, 0.5, 0));
+    /// ```
+    pub fn take(&self) -> Option<Snapshot> {
+        match &*self.shape {
+            Shape::Classic(classic) => Some(classic.take()),
+            Shape::Native(_) => None,
+        }
+    }
+
     /// Returns the current values, in buckets with upper limits. For a native histogram, these are
     /// the buckets that have values.
     pub fn snapshot(&self) -> Snapshot {

@@ -1,6 +1,7 @@
 //! [`Buckets`]: counts of values, and their sum.
 
 mod object;
+mod takes;
 mod tallies;
 #[cfg(test)]
 mod tests;

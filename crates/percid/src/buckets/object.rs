@@ -4,10 +4,12 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::takes::Takes;
 use super::tallies::{Count, Tallies};
 use crate::critical::{by_mark, tally};
 use crate::id::{Source, SourceError};
 use crate::per_id::{PerId, ReadValue};
+use crate::sys::atomic::AtomicU32;
 use crate::sys::preserving_errno;
 
 /// Counts of values in up to [`MAX`](Buckets::MAX) buckets, and the sum of the values. Every CPU
@@ -38,25 +40,32 @@ use crate::sys::preserving_errno;
 /// * **Readings**: a record is in a reading with both its count and its value, or not at all:
 ///   [`read`](Buckets::read) sees each ID at one moment, and says when it cannot. It contains every
 ///   record that *happens before* it, so after joining threads it is exact.
-/// * **Waiting**: recording does not wait. A reading waits for other readings of the object that
-///   hold values, see `read`.
+/// * **Takes**: a record is in what one [`take`](Buckets::take) returns or in what the buckets have
+///   after it, as a whole; nothing is lost or taken twice.
+/// * **Waiting**: recording does not wait. A take waits for other takes, and for readings of the
+///   object that hold values, see `read`; a reading waits for takes too.
 /// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same
 ///   method, and preserves `errno`.
 /// * **Rounding**: each ID's sum is rounded as floats are, and so is their total. Sums of integers are
 ///   exact up to 2^53. An infinity or NaN stays in the sum.
 /// * **Overflow**: a bucket's count wraps around at 50 bits for each ID.
-/// * **Fork**: the child's buckets start with the parent's counts, on memory of its own.
+/// * **Fork**: the child's buckets start with the parent's counts, on memory of its own. If another
+///   thread was taking them, a part of what that has taken may be missing in the child.
 /// * **Memory**: 48 bytes for the handle; for every ID that used it 32 bytes and 8 bytes per
 ///   bucket, rounded up to a power of two; a page or more for each of the values that belong to no
 ///   ID, which threads use whose ID's value is being read, or who have no ID.
 /// * **Cost**: a record is about 32 instructions on x86-64, four of them stores, none locked. With
-///   [`Source::Atomic`] it is a call and one locked instruction. A reading loads every word of every
-///   ID ever used. Creating one is a constant.
+///   [`Source::Atomic`] it is a call and one locked instruction. A [batch](Buckets::record_all) is a
+///   call, one locked instruction, and a load and a store for each bucket. A reading loads every word
+///   of every ID ever used, and a take also stores it. Creating one is a constant.
 /// * **Without memory** records are counted by [`unrecorded`](Buckets::unrecorded) and nowhere else.
+#[repr(C)]
 pub struct Buckets {
-    tallies: ManuallyDrop<PerId<Tallies, Count>>,
+    // In this order: the words of a record come first.
+    pub(super) tallies: ManuallyDrop<PerId<Tallies, Count>>,
     unrecorded: AtomicU64,
     count: u16,
+    pub(super) takes: Takes,
 }
 
 impl Buckets {
@@ -91,7 +100,12 @@ impl Buckets {
         }
         let count = count as u16;
         let tallies = ManuallyDrop::new(PerId::made_by(Count(count)));
-        Some(Buckets { tallies, unrecorded: AtomicU64::new(0), count })
+        Some(Buckets {
+            tallies,
+            unrecorded: AtomicU64::new(0),
+            takes: Takes { number: AtomicU32::new(0) },
+            count,
+        })
     }
 
     /// Creates empty buckets that use `source`, whatever the process has chosen.
@@ -158,6 +172,36 @@ impl Buckets {
         }
     }
 
+    /// Counts `counts[n]` values in each bucket `n`, and adds `sum`, the sum of all of them, in one
+    /// step: a reading contains the whole batch or nothing of it. Counts beyond the last bucket
+    /// belong to that. Has no effect if all counts are 0.
+    ///
+    /// A program that has counted elsewhere, such as in a thread of its own, passes its counts on
+    /// with this. The batch is added to a value that belongs to no ID.
+    ///
+    /// ```
+    /// let sizes = percid::Buckets::new(3);
+    /// sizes.record_all(&[2, 0, 5], 60.0);
+    /// let mut counts = [0; 3];
+    /// assert_eq!((sizes.read(&mut counts), counts), (60.0, [2, 0, 5]));
+    /// ```
+    pub fn record_all(&self, counts: &[u64], sum: f64) {
+        let total = counts.iter().fold(0_u64, |total, times| total.wrapping_add(*times));
+        if counts.iter().all(|&times| times == 0) {
+            return;
+        }
+        let last = self.len() - 1;
+        let beyond = counts.iter().skip(last).fold(0_u64, |all, times| all.wrapping_add(*times));
+        let times = |bucket| match bucket {
+            _ if bucket == last => beyond,
+            _ => counts.get(bucket).copied().unwrap_or(0),
+        };
+        let held = |tallies: &Tallies| tallies.tally_all(self.len(), times, sum);
+        if self.tallies.operate_without_id(held).is_none() {
+            self.unrecorded.fetch_add(total, Relaxed);
+        }
+    }
+
     #[inline(always)]
     fn tally(&self, bucket: usize, times: u64, sum: f64) {
         let bucket = bucket.min(self.len() - 1);
@@ -186,8 +230,8 @@ impl Buckets {
     /// Each ID is read at one moment. If an ID's counts change during eight tries, or if there are
     /// more than 256 of them, its value is held: threads that record with this ID meanwhile use
     /// other memory. That costs a fence, about 10 us, for every 64 IDs. A value cannot be held by a
-    /// handler that interrupts a reading of the same object, nor if the process has entered a
-    /// sandbox that refuses `membarrier`: then the counts of that ID and their sum may belong to
+    /// handler that interrupts a reading or a take of the same object, nor if the process has entered
+    /// a sandbox that refuses `membarrier`: then the counts of that ID and their sum may belong to
     /// moments that differ.
     ///
     /// ```
@@ -199,9 +243,57 @@ impl Buckets {
     pub fn read(&self, counts: &mut [u64]) -> f64 {
         counts.fill(0);
         let kept = self.len().min(counts.len());
-        let mut reading = Reading { counts: &mut counts[..kept], sum: 0.0 };
-        preserving_errno(|| self.tallies.read_all(&mut reading));
+        let mut reading = Reading { takes: &self.takes, counts: &mut counts[..kept], sum: 0.0 };
+        preserving_errno(|| {
+            self.wait_for_take();
+            self.tallies.read_all(&mut reading);
+        });
         reading.sum
+    }
+
+    /// Waits while another thread takes values, since a reading would hold every value meanwhile.
+    fn wait_for_take(&self) {
+        if self.takes.is_under_way() {
+            if let Some(_visiting) = self.tallies.lock_visits() {
+                self.takes.end();
+            }
+        }
+    }
+
+    /// Takes all values out: stores the count of each bucket, returns the sum, and leaves zeros.
+    /// Elements of `counts` beyond the last bucket become 0.
+    ///
+    /// Each ID's counts and sum are taken at one moment. They are held meanwhile, which costs a
+    /// fence, about 10 us, for every 64 IDs: threads that record with this ID use other memory.
+    ///
+    /// Values that cannot be held stay for the next take: all of them in a handler that interrupts a
+    /// reading or a take of the same object, and those of IDs if the process has entered a sandbox
+    /// that refuses `membarrier`.
+    ///
+    /// ```
+    /// let sizes = percid::Buckets::new(2);
+    /// sizes.record(1, 8.0);
+    /// let mut counts = [0; 2];
+    /// assert_eq!((sizes.take(&mut counts), counts), (8.0, [0, 1]));
+    /// assert_eq!((sizes.take(&mut counts), counts), (0.0, [0, 0]));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `counts` has fewer elements than there are buckets: their counts would be lost.
+    pub fn take(&self, counts: &mut [u64]) -> f64 {
+        counts.fill(0);
+        let counts = counts.get_mut(..self.len()).expect("an element for each bucket");
+        preserving_errno(|| {
+            let mut visit = self.tallies.visit();
+            if !visit.has_lock() {
+                return 0.0;
+            }
+            self.takes.begin();
+            let sum = visit.by_ref().map(|tallies| tallies.take(counts)).sum();
+            self.takes.end();
+            sum
+        })
     }
 
     /// Returns the number of values that could not be recorded because there was no memory.
@@ -229,13 +321,14 @@ unsafe fn by_section(word: usize, bucket: usize, times: u64, sum: f64) -> bool {
 
 /// A reading that is being made.
 struct Reading<'r> {
+    takes: &'r Takes,
     counts: &'r mut [u64],
     sum: f64,
 }
 
 impl ReadValue<Tallies> for Reading<'_> {
     fn at_rest(&mut self, tallies: &Tallies) -> bool {
-        let sum = tallies.at_rest(self.counts);
+        let sum = tallies.at_rest(self.takes, self.counts);
         self.sum += sum.unwrap_or(0.0);
         sum.is_some()
     }
@@ -273,9 +366,9 @@ impl fmt::Debug for Buckets {
 
 impl Drop for Buckets {
     fn drop(&mut self) {
-        let bytes = Count(self.count).shard_bytes();
-        // SAFETY: the size of the maker's shards; `&mut self` proves that no operation on this
+        let count = Count(self.count);
+        // SAFETY: the sizes of the maker's shards; `&mut self` proves that no operation on this
         // object is running or will run.
-        unsafe { self.tallies.release(bytes) };
+        unsafe { self.tallies.release(count.shard_bytes(), count.extra_bytes()) };
     }
 }

@@ -178,6 +178,8 @@ impl Contract for Buckets {
     fn live(&self) {
         (0..7).for_each(|bucket| self.record(bucket, 0.5));
         self.record_many(2, 3, 9.0);
+        self.record_all(&[2, 0, 1], 1.5);
+        self.take(&mut [0; 5]);
     }
 }
 

@@ -1,11 +1,32 @@
-//! Values that C programs take and release by separate calls.
+//! Values that C programs take and release by separate calls, and visits for C functions, which may
+//! end the thread or jump, and must not do so across percid's frames.
 
 use std::ptr::NonNull;
 
 use super::Local;
 use super::lock::READY;
-use super::shard::Shard;
+use super::shard::{LocalGuard, Shard};
+use super::visit::{HeldByCaller, Visit};
 use crate::sys::race_detector;
+
+impl<T: Send, F: Fn() -> T> Local<T, F> {
+    /// Takes a value until the guard is dropped; `None` if there is no memory.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn lock(&self) -> Option<LocalGuard<'_, T>> {
+        self.hold_shard().map(LocalGuard)
+    }
+
+    /// Begins a visit that returns one value after the other.
+    ///
+    /// # Errors
+    ///
+    /// The calling thread is inside a closure or a visit of this object.
+    #[doc(hidden)]
+    pub fn visit(&self) -> Result<Visit<'_, T, F>, HeldByCaller> {
+        self.begin_visit()
+    }
+}
 
 impl<T: Send> Local<T> {
     /// Takes a value, which belongs to the caller until it is [released](Local::release); `None` if

@@ -59,7 +59,7 @@ pub(crate) use lock::CLOSED;
 #[cfg(not(feature = "capi"))]
 use lock::CLOSED;
 use lock::READY;
-use shard::{Extra, LocalGuard, Shard, ShardGuard, drop_value, shard_at};
+use shard::{Extra, Shard, ShardGuard, drop_value, shard_at};
 
 /// A value of type `T` for every CPU that requests one, for use by any closure.
 ///
@@ -260,14 +260,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         Some(f(held.value()))
     }
 
-    /// Takes a value until the guard is dropped; `None` if there is no memory. It is for C
-    /// functions, which may end the thread or jump, and must not do so across percid's frames.
-    #[doc(hidden)]
-    #[inline(always)]
-    pub fn lock(&self) -> Option<LocalGuard<'_, T>> {
-        self.hold_shard().map(LocalGuard)
-    }
-
+    #[cfg(any(test, feature = "capi"))]
     #[inline(always)]
     fn hold_shard(&self) -> Option<ShardGuard<'_, T>> {
         self.take_ready().or_else(|| self.hold_slowly())

@@ -85,6 +85,7 @@ impl<T> Drop for ShardGuard<'_, T> {
 /// A shard that the calling thread holds, outside the hot path of a Rust program: its release is
 /// announced to race detectors. (They see the atomics of a program that is compiled for them.)
 #[doc(hidden)]
+#[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 #[must_use]
 pub struct LocalGuard<'l, T>(pub(super) ShardGuard<'l, T>);
@@ -92,6 +93,7 @@ pub struct LocalGuard<'l, T>(pub(super) ShardGuard<'l, T>);
 impl<T> LocalGuard<'_, T> {
     /// Returns the value.
     #[doc(hidden)]
+    #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
     #[inline(always)]
     pub fn value(&mut self) -> &mut T {
         self.0.value()

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::lock::{ABANDONED, Lock, NONE};
+#[cfg(all(unix, not(any(miri, percid_plain))))]
+use super::shard::LocalGuard;
 use super::*;
 use crate::sys::steps::{self, Fence, Step};
 
@@ -137,7 +139,7 @@ fn a_thread_that_would_wait_for_itself_panics() {
         let nested = || local.for_each(|_| local.drain(drop));
         assert!(catch_unwind(AssertUnwindSafe(nested)).is_err(), "{source}");
         // It panics before it visits anything, although no thread uses the first value.
-        let (first, second) = (local.lock(), local.lock());
+        let (first, second) = (local.hold_shard(), local.hold_shard());
         drop(first);
         let visit = || local.for_each(|value| *value = 7);
         assert!(catch_unwind(AssertUnwindSafe(visit)).is_err(), "{source}");
@@ -156,7 +158,7 @@ fn keep<'l>(local: &'l Local<i32>, kept: &mut Vec<LocalGuard<'l, i32>>) {
     // SAFETY: shards stay mapped as long as the handle.
     let state = |shard: NonNull<Shard<i32>>| unsafe { (*shard.as_ptr()).lock.state() };
     while !local.extras().any(|extra| state(extra) == thread::token() as i64) {
-        kept.extend(local.lock());
+        kept.extend(local.hold_shard().map(LocalGuard));
     }
 }
 
@@ -169,7 +171,7 @@ fn a_visit_does_not_wait_for_what_its_own_thread_has_kept() {
         make_one(&local);
         left_behind::tests::in_child(|| {
             let mut kept = Vec::new();
-            let mut visit = local.visit().expect("it has none yet");
+            let mut visit = local.begin_visit().expect("it has none yet");
             while let Ok(Some(_)) = visit.next() {
                 keep(&local, &mut kept);
             }

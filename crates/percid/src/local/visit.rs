@@ -35,7 +35,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of the same
     /// object: it would wait for itself.
     pub fn for_each(&self, mut f: impl FnMut(&mut T)) {
-        let mut visit = self.visit().unwrap_or_else(HeldByCaller::panic);
+        let mut visit = self.begin_visit().unwrap_or_else(HeldByCaller::panic);
         while let Some(value) = visit.next().unwrap_or_else(HeldByCaller::panic) {
             f(value);
         }
@@ -58,7 +58,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     /// If the calling thread is inside a closure or a visit of the same object, as for
     /// [`for_each`](Local::for_each).
     pub fn drain(&self, mut f: impl FnMut(T)) {
-        let mut visit = self.visit().unwrap_or_else(HeldByCaller::panic);
+        let mut visit = self.begin_visit().unwrap_or_else(HeldByCaller::panic);
         while visit.next().unwrap_or_else(HeldByCaller::panic).is_some() {
             if let Some(value) = visit.take() {
                 f(value);
@@ -66,13 +66,12 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         }
     }
 
-    /// Begins a visit that returns one value after the other: for C, like [`lock`](Local::lock).
+    /// Begins a visit that returns one value after the other: see [`Visit`].
     ///
     /// # Errors
     ///
     /// The calling thread is inside a closure or a visit of this object.
-    #[doc(hidden)]
-    pub fn visit(&self) -> Result<Visit<'_, T, F>, HeldByCaller> {
+    pub(super) fn begin_visit(&self) -> Result<Visit<'_, T, F>, HeldByCaller> {
         // Before waiting for other visitors, one of which may wait for this thread.
         if self.is_held_by_caller() {
             return Err(HeldByCaller);
@@ -110,6 +109,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
 
 /// The error of a visit that would wait for its own thread.
 #[doc(hidden)]
+#[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 pub struct HeldByCaller;
 
@@ -125,6 +125,7 @@ impl HeldByCaller {
 /// A visit, value by value. If it is dropped before its end, the values that it has not returned
 /// stay.
 #[doc(hidden)]
+#[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 #[must_use]
 pub struct Visit<'l, T, F = fn() -> T> {
@@ -150,6 +151,7 @@ impl<T: Send, F> Visit<'_, T, F> {
     ///
     /// The calling thread has taken a value since the visit began, and it is the next one.
     #[doc(hidden)]
+    #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
     pub fn next(&mut self) -> Result<Option<&mut T>, HeldByCaller> {
         if self.present.take().is_some() {
             self.closed.iter_mut().for_each(Closed::open_lowest);
@@ -165,6 +167,7 @@ impl<T: Send, F> Visit<'_, T, F> {
 
     /// Takes out the last value that [`next`](Visit::next) returned; `None` if that was done.
     #[doc(hidden)]
+    #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
     pub fn take(&mut self) -> Option<T> {
         let (held, id) = self.present.as_mut()?;
         if held.0.released == NONE {

@@ -9,6 +9,11 @@ pub(super) mod sealed {
         /// Returns the size of a shard, in bytes.
         fn shard_bytes(&self) -> usize;
 
+        /// Returns the size of a shard that belongs to no ID, in bytes: at least that of others.
+        fn extra_bytes(&self) -> usize {
+            self.shard_bytes()
+        }
+
         /// Makes a value at an address.
         ///
         /// # Safety

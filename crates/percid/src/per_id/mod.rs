@@ -28,5 +28,5 @@ pub use operations::{NoMemory, Unchanged};
 pub(crate) use read::ReadValue;
 pub use settle::Unsettled;
 pub use shard::Held;
-pub use visit::Visit;
+pub use visit::{Missed, Visit};
 pub use words::{Bytes, Pointer, Stored, Word};

@@ -226,7 +226,7 @@ impl<T, F> Drop for PerId<T, F> {
     fn drop(&mut self) {
         // SAFETY: a function makes the values, so their shards have the size of their type; an
         // object that is dropped is not used any more.
-        unsafe { self.release(size_of::<Shard<T>>()) };
+        unsafe { self.release(size_of::<Shard<T>>(), size_of::<Shard<T>>()) };
     }
 }
 
@@ -235,8 +235,9 @@ impl<T, F> PerId<T, F> {
     ///
     /// # Safety
     ///
-    /// The maker's shards have `bytes` bytes, and the object is not used any more.
-    pub(crate) unsafe fn release(&mut self, bytes: usize) {
+    /// The maker's shards have `bytes` bytes, those without an ID `extra_bytes`, and the object is
+    /// not used any more.
+    pub(crate) unsafe fn release(&mut self, bytes: usize, extra_bytes: usize) {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             for id in 0..source.id_count() {
                 // SAFETY: the block of this object; `&mut self` guarantees that no other thread
@@ -251,7 +252,7 @@ impl<T, F> PerId<T, F> {
             unsafe {
                 next = extra.as_ref().link.next;
                 extra.as_ref().shard.drop_value();
-                memory::unmap(extra.cast(), Extra::<T>::bytes(bytes));
+                memory::unmap(extra.cast(), Extra::<T>::bytes(extra_bytes));
             }
         }
         // SAFETY: `&mut self` proves that no operation on this object is running or will run.

@@ -71,8 +71,9 @@ type Stores<'p, T, W, O = W> = Result<&'p T, Unchanged<<W as Bits>::Value, <O as
 impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     /// Adds `n` to a word. Wraps around.
     ///
-    /// The addition is relaxed: it orders no other memory. All other operations release what the thread
-    /// stored before to threads that load the field.
+    /// The addition is relaxed: it orders no other memory. All other operations except
+    /// [`fetch_add`](PerId::fetch_add) release what the thread stored before to threads that load the
+    /// field.
     ///
     /// ```
     /// use percid::{PerId, per_id::{Field, Word}};
@@ -90,13 +91,46 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
         let at = offset(field);
         let section = move |word| {
             // SAFETY: the word of this object, and a field of its values.
-            let shard = unsafe { word_section!(word, add_word(at, n), else 0) };
-            Self::value_in(shard)
+            let done: Outcome = unsafe { word_section!(word, add_word(at, n), else NOT_DONE) };
+            Self::value_in(done.shard)
         };
         let held = move |value| {
             let word: &Word = field.of(value);
             word.set(word.get().wrapping_add(n));
             value
+        };
+        self.operate(section, held).ok_or(NoMemory)
+    }
+
+    /// Adds `n` to a word, and returns the value before that. Wraps around.
+    ///
+    /// Its section is that of [`add`](PerId::add), and so is its memory order. The value that it
+    /// stored is the returned one plus `n`, which the compiler has in a register.
+    ///
+    /// ```
+    /// use percid::{PerId, per_id::{Field, Word}};
+    ///
+    /// let tickets = PerId::new(|| Word::new(40));
+    /// assert_eq!(tickets.fetch_add(Field::whole(), 2)?.0, 40);
+    /// # Ok::<(), percid::per_id::NoMemory>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for the value.
+    #[inline(always)]
+    pub fn fetch_add(&self, field: Field<T, Word>, n: i64) -> Result<(i64, &T), NoMemory> {
+        let at = offset(field);
+        let section = move |word| {
+            // SAFETY: the word of this object, and a field of its values.
+            let done: Outcome = unsafe { word_section!(word, add_word(at, n), else NOT_DONE) };
+            Some(((done.seen as i64).wrapping_sub(n), Self::value_in(done.shard)?))
+        };
+        let held = move |value| {
+            let word: &Word = field.of(value);
+            let before = word.get();
+            word.set(before.wrapping_add(n));
+            (before, value)
         };
         self.operate(section, held).ok_or(NoMemory)
     }

@@ -53,9 +53,10 @@ impl<T: Send + Sync, F> PerId<T, F> {
         sections: bool,
         reader: &mut impl ReadValue<T>,
     ) {
-        let visiting = self.visits.lock();
-        let holds: [Option<Hold<'p, T>>; BATCH] =
-            busy.map(|shard| shard.filter(|_| visiting.is_some()).and_then(hold));
+        let visiting = self.lock_visits();
+        let holds: [Option<Hold<'p, T>>; BATCH] = busy.map(|shard| {
+            shard.filter(|_| visiting.is_some()).and_then(|shard| hold(shard, &mut 0))
+        });
         if sections && holds.iter().any(Option::is_some) {
             // Without the fence a section that found the shard ready may still commit.
             _ = fence::all();

@@ -41,6 +41,12 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
         })
     }
 
+    /// Does an operation on a value that belongs to no ID: one that is no section, because it takes
+    /// long. Returns `None` if there is no memory.
+    pub(crate) fn operate_without_id<'p, R>(&'p self, held: impl FnOnce(&'p T) -> R) -> Option<R> {
+        preserving_errno(|| Some(held(value(&self.hold_extra()?))))
+    }
+
     /// Tries the section until it did the operation, a bounded number of times.
     fn by_section<R>(
         &self,
@@ -114,7 +120,7 @@ impl<T: Send + Sync, F: Make<T>> PerId<T, F> {
     }
 
     fn new_extra(&self) -> Option<Hold<'_, T>> {
-        let new = NewExtra::map(Extra::<T>::bytes(self.make.shard_bytes()))?;
+        let new = NewExtra::map(Extra::<T>::bytes(self.make.extra_bytes()))?;
         let extra = new.memory.cast::<Extra<T>>();
         // SAFETY: zeros are a shard without a value, and the mapping is large enough. Extras are
         // not moved or unmapped until the object is dropped, unless the maker panics here.

@@ -94,7 +94,14 @@ fn each_operation_does_what_its_model_does() {
             let mut change = |value: &Value, change: &dyn Fn(&mut Model)| {
                 change(models.entry(ptr::from_ref(value).addr()).or_insert_with(new));
             };
-            let refused = match random(6) {
+            let refused = match random(7) {
+                6 => {
+                    let (seen, value) = object.fetch_add(other, a).expect("memory");
+                    change(value, &|it| {
+                        assert_eq!(std::mem::replace(&mut it.other, seen + a), seen)
+                    });
+                    false
+                }
                 0 => object.add(other, a).map(|value| change(value, &|it| it.other += a)).is_err(),
                 1 => {
                     let (seen, value) = object.swap(count, b).expect("memory");
@@ -341,9 +348,109 @@ fn a_visit_inside_a_visit_is_empty() {
     object.add(Field::whole(), 1).expect("memory");
     drop(held);
     let visit = object.visit();
-    assert_eq!(object.visit().count(), 0);
-    drop(visit);
+    let mut inner = object.visit();
+    assert_eq!((inner.by_ref().count(), inner.missed()), (0, object.iter().count()));
+    drop((visit, inner));
     assert!(object.visit().count() > 0);
+}
+
+/// Returns the number of values that a visit reaches, and of those that it misses.
+fn reached_and_missed(object: &PerId<Word>) -> (usize, usize) {
+    let mut visit = object.visit();
+    (visit.by_ref().count(), visit.missed())
+}
+
+fn one_word(source: Source) -> PerId<Word> {
+    let zero: fn() -> Word = || Word::new(0);
+    let object = PerId::with_source(source, zero).expect("an available source");
+    object.add(Field::whole(), 1).expect("memory");
+    object
+}
+
+#[test]
+fn a_visit_counts_what_it_misses() {
+    for source in sources() {
+        let object = one_word(source);
+        assert_eq!(reached_and_missed(&object), (1, 0), "{source}");
+        let held: Vec<_> = object.visit().collect();
+        object.add(Field::whole(), 1).expect("memory");
+        assert_eq!(reached_and_missed(&object), (1, 1), "{source}");
+        drop(held);
+        let of_ids = object.iter().filter(|(id, _)| id.is_some()).count();
+        let sections = if source == Source::Atomic { 0 } else { of_ids };
+        let refusing = steps::watch(|step| {
+            (step == Step::Membarrier(Fence::OfAll)).then_some(Err(steps::REFUSED))
+        });
+        assert_eq!(reached_and_missed(&object), (2 - sections, sections), "{source}");
+        drop(refusing);
+        assert_eq!(reached_and_missed(&object), (2, 0), "{source}");
+    }
+}
+
+/// One ID's value is held, and no other; what cannot be held is told.
+#[test]
+fn the_value_of_one_id_is_held() {
+    for source in sources() {
+        let object = one_word(source);
+        assert_eq!(object.hold(u32::MAX).err(), Some(Missed::NoValue), "{source}");
+        let Some((Some(id), _)) = object.iter().next() else { continue };
+        let held = object.hold(id).expect("no other thread has it");
+        assert_eq!((held.id(), held.load()), (Some(id), 1), "{source}");
+        assert_eq!(object.hold(id).err(), Some(Missed::InUse), "{source}");
+        let other = object.add(Field::whole(), 10).expect("memory");
+        assert!(!ptr::eq(&raw const *held, other), "{source}");
+        held.store(5);
+        drop(held);
+        let visit = object.visit();
+        assert_eq!(object.hold(id).expect("the visit has not reached it").load(), 5, "{source}");
+        drop(visit);
+        let refusing = steps::watch(|step| {
+            (step == Step::Membarrier(Fence::OfAll)).then_some(Err(steps::REFUSED))
+        });
+        let refused = object.hold(id).err();
+        drop(refusing);
+        if source != Source::Atomic {
+            assert!(matches!(refused, Some(Missed::Refused(_))), "{source}");
+        }
+        assert_eq!(object.hold(id).expect("it is ready again").load(), 5, "{source}");
+    }
+    assert_eq!(PerId::new(|| Word::new(0)).hold(0).err(), Some(Missed::NoValue));
+}
+
+/// No addition is lost or seen twice while the values of single IDs are taken away: sections that
+/// were running are done or aborted before a value is held.
+#[test]
+fn every_number_is_returned_once_while_ids_are_held() {
+    const ADDITIONS: usize = if cfg!(miri) { 50 } else { 50_000 };
+    for source in sources() {
+        let object = one_word(source);
+        let (object, done) = (&object, &AtomicBool::new(false));
+        let mut seen = std::thread::scope(|scope| {
+            let add = move || {
+                let each = |_| object.fetch_add(Field::whole(), 1).expect("memory");
+                let place = |(before, word)| (ptr::from_ref::<Word>(word).addr(), before);
+                (0..ADDITIONS).map(each).map(place).collect::<Vec<_>>()
+            };
+            let adding = [(), (), ()].map(|()| scope.spawn(add));
+            let holding = scope.spawn(move || {
+                for id in (0..8).cycle().take_while(|_| !done.load(Relaxed)) {
+                    if let Ok(word) = object.hold(id) {
+                        let now = word.load();
+                        std::thread::yield_now();
+                        assert_eq!(word.load(), now, "{source}: a value that is held has changed");
+                    }
+                }
+            });
+            let seen = adding.map(|thread| thread.join().expect("no panic")).concat();
+            done.store(true, Relaxed);
+            holding.join().expect("no panic");
+            seen
+        });
+        seen.sort_unstable();
+        assert!(seen.windows(2).all(|two| two[0] != two[1]), "{source}: returned twice");
+        let sum: i64 = object.iter().map(|(_, word)| word.load()).sum();
+        assert_eq!(sum, 1 + 3 * ADDITIONS as i64, "{source}");
+    }
 }
 
 #[test]

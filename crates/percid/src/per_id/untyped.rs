@@ -224,7 +224,7 @@ impl Drop for UntypedPerId {
     fn drop(&mut self) {
         let bytes = self.form().shard_bytes();
         // SAFETY: the size of this form's shards; an object that is dropped is not used any more.
-        unsafe { self.0.release(bytes) };
+        unsafe { self.0.release(bytes, bytes) };
         // The form owns nothing.
     }
 }

@@ -46,8 +46,8 @@ impl Ring {
 pub struct Consumer<'r> {
     ring: &'r Ring,
     /// The record that is being delivered.
-    record: Vec<u64>,
-    _turn: TurnGuard<'r>,
+    pub(super) record: Vec<u64>,
+    pub(super) _turn: TurnGuard<'r>,
 }
 
 impl fmt::Debug for Consumer<'_> {
@@ -94,19 +94,17 @@ impl Consumer<'_> {
     /// # Ok::<(), percid::ring::AppendError>(())
     /// ```
     pub fn poll(&mut self, mut f: impl FnMut(Event<'_>)) -> usize {
-        let mut poll = self.begin();
+        let mut poll = self.begin_poll();
         let mut count = 0;
-        while let Some(event) = self.next(&mut poll) {
+        while let Some(event) = self.next_of(&mut poll) {
             count += 1;
             f(event);
         }
         count
     }
 
-    /// Begins a poll that returns one record after the other: for C functions, which may end the
-    /// thread or jump, and must not do so across percid's frames.
-    #[doc(hidden)]
-    pub fn begin(&self) -> Poll {
+    /// Begins a poll that returns one record after the other.
+    pub(super) fn begin_poll(&self) -> Poll {
         match self.ring.handle.state() {
             State::Claimed(block, source) => {
                 // The shared shard comes first, then those of the IDs.
@@ -118,8 +116,7 @@ impl Consumer<'_> {
     }
 
     /// Returns the next record of a poll that this consumer has begun.
-    #[doc(hidden)]
-    pub fn next(&mut self, poll: &mut Poll) -> Option<Event<'_>> {
+    pub(super) fn next_of(&mut self, poll: &mut Poll) -> Option<Event<'_>> {
         loop {
             if let Some((id, reading)) = &mut poll.reading {
                 if let Some(record) = reading.next(&mut self.record) {
@@ -137,23 +134,6 @@ impl Consumer<'_> {
         }
     }
 
-    /// Ends a poll early, so that writers can use the room of the records that were read.
-    #[doc(hidden)]
-    pub fn end(&mut self, poll: Poll) {
-        if let Some((_, reading)) = poll.reading {
-            reading.finish();
-        }
-    }
-
-    /// Ends a consumer whose ring is gone, without touching the ring: for C, which determines when
-    /// that is the case.
-    #[doc(hidden)]
-    pub fn abandon(self) {
-        let Consumer { record, _turn: turn, .. } = self;
-        std::mem::forget(turn);
-        drop(record);
-    }
-
     /// Starts the next shard of a poll, and returns its ID and the reading.
     fn start_next(&self, poll: &mut Poll) -> Option<(Option<u32>, Reading)> {
         let index = (poll.next < poll.end).then_some(poll.next)?;
@@ -169,6 +149,7 @@ impl Consumer<'_> {
 
 /// A poll, record by record.
 #[doc(hidden)]
+#[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 pub struct Poll {
     block: Block,
@@ -176,5 +157,5 @@ pub struct Poll {
     next: u32,
     end: u32,
     /// The shard that is being read, and its ID.
-    reading: Option<(Option<u32>, Reading)>,
+    pub(super) reading: Option<(Option<u32>, Reading)>,
 }

@@ -27,6 +27,8 @@
 //! tail. Either way a gap in the numbers is the number of overwritten records.
 
 mod append_error;
+#[cfg(feature = "capi")]
+mod capi;
 mod consumer;
 mod object;
 mod shard;
@@ -36,6 +38,7 @@ mod testing;
 mod turn;
 
 pub use append_error::AppendError;
+#[cfg(feature = "capi")]
 #[doc(hidden)]
 pub use consumer::Poll;
 pub use consumer::{Consumer, Event};

@@ -239,6 +239,7 @@ fn there_is_one_consumer_and_the_next_goes_on() {
 
 /// A C program ends a poll early, and abandons the consumer of a ring that is gone.
 #[test]
+#[cfg(feature = "capi")]
 fn a_poll_that_ends_early_gives_back_what_it_has_read() {
     let ring = Ring::with_source(Source::Atomic, 1024, Overflow::DropNewest).expect("atomics");
     assert!(ring.append(b"one").is_ok() && ring.append(b"two").is_ok());

@@ -27,7 +27,7 @@ impl<T: Send> Stack<T> {
     /// assert_eq!(sum, 6);
     /// ```
     pub fn drain(&self, mut visit: impl FnMut(T)) -> usize {
-        let Some(mut draining) = self.drain_iter() else { return 0 };
+        let Some(mut draining) = self.begin_drain() else { return 0 };
         let mut count = 0;
         while let Some(item) = draining.next() {
             count += 1;
@@ -36,11 +36,9 @@ impl<T: Send> Stack<T> {
         count
     }
 
-    /// Begins a drain that returns one item after the other: for C functions, which may end the
-    /// thread or jump, and must not do so across percid's frames. Returns `None` inside a drain of
-    /// this stack by this thread.
-    #[doc(hidden)]
-    pub fn drain_iter(&self) -> Option<Drain<'_, T>> {
+    /// Begins a drain that returns one item after the other. Returns `None` inside a drain of this
+    /// stack by this thread.
+    pub(super) fn begin_drain(&self) -> Option<Drain<'_, T>> {
         let visiting = self.visits.lock()?;
         let parts = match self.handle.state() {
             State::Claimed(block, Some(source)) => Some(Parts::new(block, source)),
@@ -52,6 +50,7 @@ impl<T: Send> Stack<T> {
 
 /// A drain, item by item. If it is dropped before its end, the items that it has not returned stay.
 #[doc(hidden)]
+#[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
 #[derive(Debug)]
 #[must_use]
 pub struct Drain<'s, T> {
@@ -82,6 +81,7 @@ struct Parts {
 impl<T: Send> Drain<'_, T> {
     /// Returns the next item.
     #[doc(hidden)]
+    #[cfg_attr(not(feature = "capi"), expect(unreachable_pub, reason = "C programs see it"))]
     pub fn next(&mut self) -> Option<T> {
         let item = self.next_of_parts().or_else(|| self.next_shared())?;
         announce_popped(item);

@@ -21,6 +21,8 @@
 //! item, each by a separate section, so it is harmless if the thread moves to another CPU in the
 //! middle.
 
+#[cfg(feature = "capi")]
+mod capi;
 mod chunks;
 mod drain;
 mod item;

@@ -1,5 +1,5 @@
 //! Buckets and float counters: every value is counted once and is once in the sum, and what is read
-//! only grows.
+//! or was taken only grows.
 //!
 //! The thief counts through the stolen ID itself, by loads and stores without any protection.
 
@@ -25,8 +25,16 @@ struct Values {
     buckets: Buckets,
     float: FloatCounter,
     recorded: [AtomicU64; BUCKETS],
-    last: Mutex<Read>,
+    last: Mutex<Last>,
     shrunk: AtomicU64,
+}
+
+/// The state that a visit leaves for the next one.
+#[derive(Default)]
+struct Last {
+    visits: u64,
+    taken: Read,
+    all: Read,
 }
 
 /// The values that were read.
@@ -51,11 +59,27 @@ fn value(bucket: usize) -> f64 {
     (bucket * bucket + 1) as f64
 }
 
-impl Values {
-    fn read(&self) -> Read {
-        let mut read = Read::default();
-        read.sum = self.buckets.read(&mut read.counts);
-        read
+impl Read {
+    fn add(&mut self, other: &Read) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.sum += other.sum;
+    }
+}
+
+impl Last {
+    /// Reads the buckets, or every other time takes them. Returns what they have now and what was
+    /// taken, together.
+    fn read(&mut self, buckets: &Buckets) -> Read {
+        self.visits += 1;
+        let mut now = Read::default();
+        if self.visits.is_multiple_of(2) {
+            now.sum = buckets.take(&mut now.counts);
+            self.taken.add(&now);
+            return self.taken;
+        }
+        now.sum = buckets.read(&mut now.counts);
+        now.add(&self.taken);
+        now
     }
 }
 
@@ -68,6 +92,11 @@ impl Subject for Values {
             self.float.add(value(bucket));
             self.recorded[bucket].fetch_add(1, Relaxed);
         }
+        let counts = [0; BUCKETS].map(|_: u64| random.below(4) as u64);
+        let sum = (0..BUCKETS).map(|bucket| counts[bucket] as f64 * value(bucket)).sum();
+        self.buckets.record_all(&counts, sum);
+        self.recorded.iter().zip(counts).for_each(|(all, times)| _ = all.fetch_add(times, Relaxed));
+        self.float.add(sum);
     }
 
     fn handle(&self) {
@@ -78,10 +107,10 @@ impl Subject for Values {
 
     fn visit(&self) {
         let mut last = self.last.lock().expect("no panic");
-        let now = self.read();
-        let shrinks = now.sum < last.sum || last.counts.iter().zip(&now.counts).any(|(a, b)| a > b);
+        let (all, now) = (last.all, last.read(&self.buckets));
+        let shrinks = now.sum < all.sum || all.counts.iter().zip(&now.counts).any(|(a, b)| a > b);
         self.shrunk.fetch_add(u64::from(shrinks), Relaxed);
-        *last = now;
+        last.all = now;
     }
 
     fn rob(&self, stolen: &Stolen) {
@@ -97,7 +126,9 @@ impl Subject for Values {
         let recorded: Vec<u64> = self.recorded.iter().map(|count| count.load(Relaxed)).collect();
         let added = |bucket: usize| recorded[bucket] as f64 * value(bucket);
         let sum: f64 = (0..BUCKETS).map(added).sum();
-        let read = self.read();
+        let mut last = self.last.lock().expect("no panic");
+        _ = last.read(&self.buckets);
+        let read = last.read(&self.buckets);
         let wrong = recorded.iter().zip(&read.counts).filter(|(a, b)| a != b).count();
         let (lost, lost_floats) = (sum - read.sum, sum - self.float.sum());
         let (records, shrunk) = (recorded.iter().sum::<u64>(), self.shrunk.load(Relaxed));

@@ -29,6 +29,13 @@ __attribute__((noinline)) static void add(void)
     CHECK(percid_memory_add(&memory, FIELD(sum), 3, NULL) == 0);
 }
 
+__attribute__((noinline)) static uint64_t fetch_add(int64_t n)
+{
+    percid_outcome outcome;
+    CHECK(percid_memory_fetch_add(&memory, FIELD(state), n, &outcome) == 0);
+    return outcome.seen;
+}
+
 __attribute__((noinline)) static uint64_t swap(uint64_t desired)
 {
     percid_outcome outcome;
@@ -125,6 +132,8 @@ int main(void)
         add();
         CHECK(sums()[0] == 6 * (i + 1));
 
+        CHANGES(CHECK(fetch_add(4) == 1));
+        CHECK(sums()[1] == values() + 4);
         CHANGES(CHECK(swap(5) == 1));
         CHECK(sums()[1] == values() + 4);
         CHANGES(CHECK(store_if(2, 5) == 0 && store_if(1, 5) == 1));

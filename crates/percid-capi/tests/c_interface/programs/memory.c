@@ -194,6 +194,11 @@ static void each_operation(void)
     CHECK(percid_memory_copy_then_store_if(memory, FIELD(used), 3, 4, sizeof *value, NULL, 0, &outcome) == 1);
     CHECK(percid_memory_swap(memory, FIELD(closed), 77, &outcome) == 0 && outcome.seen == 1);
     CHECK(((const struct value *)outcome.value)->closed == 77);
+    CHECK(percid_memory_for_each(memory, set, NULL) == 0);
+    CHECK(percid_memory_fetch_add(memory, FIELD(used), -5, &outcome) == 0 && outcome.seen == 3);
+    value = (const struct value *)outcome.value;
+    CHECK((int64_t)value->used == -2);
+    CHECK(percid_memory_fetch_add(memory, FIELD(used), 5, NULL) == 0);
 }
 
 static void visited_value_is_not_used(void *found, void *unused)
@@ -208,8 +213,32 @@ static void visited_value_is_not_used(void *found, void *unused)
     }
 }
 
+static void value_of_an_id(void *found, void *id)
+{
+    CHECK(percid_memory_id_of(memory, found) == *(const int *)id);
+    visited_value_is_not_used(found, NULL);
+    CHECK(percid_memory_with_id(memory, *(const uint32_t *)id, set, NULL) == -EDEADLK);
+    *(int *)id = -1;
+}
+
+static void one_value(void)
+{
+    int seen = 0;
+    CHECK(percid_memory_with_id(memory, UINT32_MAX, set, NULL) == -ENOENT);
+    CHECK(percid_memory_with_id(memory, 0, NULL, NULL) == -EINVAL);
+    for (void *value = NULL; (value = percid_memory_next(memory, value)) != NULL;) {
+        int id = percid_memory_id_of(memory, value);
+        if (id >= 0) {
+            CHECK(percid_memory_with_id(memory, (uint32_t)id, value_of_an_id, &id) == 0 && id == -1);
+            seen++;
+        }
+    }
+    CHECK(seen > 0 || percid_current_id() < 0);
+}
+
 static void values(size_t align)
 {
+    one_value();
     int count = 0, without = 0;
     CHECK(percid_memory_for_each(memory, visited_value_is_not_used, NULL) == 0);
     CHECK(percid_memory_settle(memory) == 0);

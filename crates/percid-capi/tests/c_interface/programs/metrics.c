@@ -121,6 +121,18 @@ static void pages(void)
     CHECK(percid_buckets_read(seconds, counts, 3, &sum) == 3);
     CHECK(counts[0] == 1 && counts[1] == 1 && counts[2] == 2 && sum == 20.6);
     CHECK(percid_buckets_read(seconds, counts, 0, NULL) == 3);
+    CHECK(percid_buckets_take(seconds, counts, 2, &sum) == 3 && counts[0] == 1 && sum == 20.6);
+    CHECK(percid_buckets_take(seconds, NULL, 3, &sum) == 3 && percid_buckets_take(NULL, counts, 3, &sum) == 0);
+    CHECK(percid_buckets_take(seconds, counts, 3, &sum) == 3 && counts[2] == 2 && sum == 20.6);
+    CHECK(percid_buckets_read(seconds, counts, 3, &sum) == 3 && counts[2] == 0 && sum == 0.0);
+    counts[0] = counts[1] = 1;
+    counts[2] = 2;
+    CHECK(percid_buckets_record_all(seconds, counts, 3, 20.6) == 0);
+    CHECK(percid_buckets_record_all(seconds, NULL, 3, 1.0) == -EINVAL);
+    CHECK(percid_buckets_record_all(seconds, counts, 2049, 1.0) == -EINVAL);
+    CHECK(percid_buckets_record_all(NULL, counts, 3, 1.0) == -EINVAL);
+    CHECK(percid_buckets_read(seconds, counts, 3, &sum) == 3);
+    CHECK(counts[0] == 1 && counts[1] == 1 && counts[2] == 2 && sum == 20.6);
 
     page = render(registry, PERCID_FORMAT_TEXT);
     CHECK(strcmp(page, expected) == 0);

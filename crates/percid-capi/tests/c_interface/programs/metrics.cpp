@@ -46,6 +46,10 @@ void pages()
     busy.with({}).add(0.25);
     CHECK(get.sum() == 3 && requests.size() == 2 && requests.refused() == 0);
     CHECK(requests.with({"GET", "200"}).c_counter() == get.c_counter());
+    const auto [taken, taken_sum] = seconds.with({}).take();
+    CHECK(taken == std::vector<std::uint64_t>({0, 1, 2}) && taken_sum == 14.5);
+    CHECK(seconds.with({}).read().second == 0.0);
+    CHECK(!seconds.with({}).record_all(taken, taken_sum));
     const auto [counts, sum] = seconds.with({}).read();
     CHECK(counts == std::vector<std::uint64_t>({0, 1, 2}) && sum == 14.5);
     const std::string expected = "# TYPE busy_total counter\n"

@@ -204,7 +204,19 @@ void a_value_may_be_one_word(percid::source which)
     using whole = percid::field<percid::word, percid::word>;
     percid::per_id<percid::word> words(which);
     CHECK(words.add(whole::whole(), 7).load() == 7);
-    CHECK(words.swap(whole::whole(), 0).seen == 7);
+    CHECK(words.fetch_add(whole::whole(), -2).seen == 7);
+    CHECK(words.swap(whole::whole(), 0).seen == 5);
+    std::error_code error;
+    CHECK(words.fetch_add(whole::whole(), 3, error).value != nullptr && !error);
+    CHECK(words.for_each([](percid::word &) {}) == 0);
+    words.with_id(UINT32_MAX, [](percid::word &) {}, error);
+    CHECK(error == std::errc::no_such_file_or_directory);
+    for (percid::word &word : words) {
+        if (const auto id = words.id_of(word)) {
+            words.with_id(*id, [](percid::word &held) { held.store(11); });
+            CHECK(word.load() == 11);
+        }
+    }
 }
 
 void values_are_made_and_destroyed_with_their_object(percid::source which)

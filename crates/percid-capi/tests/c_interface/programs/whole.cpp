@@ -112,6 +112,7 @@ void use_per_id(P &parts, std::error_code &error)
     Node node;
     char text[8];
     parts.add(&Part::count, 1, error);
+    parts.fetch_add(&Part::count, 1, error);
     parts.swap(&Part::count, 0, error);
     parts.store_if(&Part::count, 0, 1, error);
     parts.store_both_if(&Part::count, 1, 2, percid::element(&Part::slots, 2), 3, error);
@@ -125,10 +126,12 @@ void use_per_id(P &parts, std::error_code &error)
         part.count.store(part.count.load());
         (void)parts.id_of(part);
     }
+    parts.with_id(0, [](Part &) {}, error);
     (void)parts.get(0);
     (void)parts.current();
 #if defined(__cpp_exceptions)
     parts.add(&Part::count, 1);
+    parts.fetch_add(&Part::count, 1);
     parts.swap(&Part::count, 0);
     parts.store_if(&Part::count, 0, 1);
     parts.store_both_if(&Part::count, 1, 2, percid::element(&Part::slots, 2), 3);
@@ -137,6 +140,7 @@ void use_per_id(P &parts, std::error_code &error)
     parts.push(&Part::list, &node, &Node::next);
     (void)parts.pop(&Part::list, &Node::next);
     parts.for_each([](Part &) {});
+    parts.with_id(0, [](Part &) {});
 #endif
 }
 

@@ -80,7 +80,7 @@ pub(crate) struct Outcome {
     /// The address of the shard; 0 if the section was left or aborted. It may contain the mark of
     /// the source.
     pub(crate) shard: usize,
-    /// The value of the field before the commit.
+    /// The value of the field before the commit; for `add_word` the one behind it.
     pub(crate) seen: u64,
     /// The value of the other word that the section loaded.
     pub(crate) other: u64,
@@ -143,8 +143,13 @@ macro_rules! word_sections {
 
             const DISPLACEMENT: isize = -($mark as isize);
 
+            /// Returns the sum as the value that was seen: it is in a register in any case.
+            ///
+            /// # Safety
+            ///
+            /// The obligations of the module hold.
             #[inline(always)]
-            pub(crate) unsafe fn add_word(word: usize, at: usize, n: i64) -> usize {
+            pub(crate) unsafe fn add_word(word: usize, at: usize, n: i64) -> Outcome {
                 // SAFETY: obligations 1 to 5; only scratch registers are written before the commit.
                 unsafe { add_word!($source, DISPLACEMENT, word, at, n) }
             }
@@ -242,8 +247,8 @@ without_sections! {
 /// The outcome of a section that was not tried.
 pub(crate) const NOT_DONE: Outcome = Outcome { shard: 0, seen: 0, other: 0 };
 
-/// Runs the section of the source that a word is marked with; returns [`NOT_DONE`], or 0, if it has
-/// no such mark.
+/// Runs the section of the source that a word is marked with; returns [`NOT_DONE`] if it has no such
+/// mark.
 macro_rules! word_section {
     ($word:expr, $operation:ident($($argument:expr),*), else $none:expr) => {{
         let word: usize = $word;

@@ -3,8 +3,8 @@
 use super::{CopyRequest, NOT_DONE, Outcome};
 
 #[inline(always)]
-pub(crate) unsafe fn add_word(_word: usize, _at: usize, _n: i64) -> usize {
-    0
+pub(crate) unsafe fn add_word(_word: usize, _at: usize, _n: i64) -> Outcome {
+    NOT_DONE
 }
 
 #[inline(always)]

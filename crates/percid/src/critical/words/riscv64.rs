@@ -31,8 +31,9 @@ macro_rules! word_section_of {
 }
 
 macro_rules! add_word {
-    ($source:ident, $displacement:expr, $word:expr, $at:expr, $n:expr) => {
-        word_section_of!(
+    ($source:ident, $displacement:expr, $word:expr, $at:expr, $n:expr) => {{
+        let sum: u64;
+        let shard = word_section_of!(
             $source, $displacement, $word, $at,
             [
                 "ld {sum}, 0({work})",
@@ -40,9 +41,10 @@ macro_rules! add_word {
                 "sd {sum}, 0({work})",
             ],
             n = in(reg) $n,
-            sum = out(reg) _,
-        )
-    };
+            sum = out(reg) sum,
+        );
+        Outcome { shard, seen: sum, other: 0 }
+    }};
 }
 
 macro_rules! swap {
