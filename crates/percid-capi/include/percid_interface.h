@@ -229,7 +229,7 @@ struct percid_interface {
     int (*registry_destroy)(struct percid_registry *registry);
     const char *(*format_content_type)(int format);
     int (*format_accepted)(const char *accept);
-    void (*later[300])(void);
+    void (*later[301])(void);
 };
 
 /*
