@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The steps of `.ci/run`: name, job of the hosted checks, minutes in the order below on two CPUs of an AMD EPYC
-# (Zen 5), and question. They run in this order; `python` runs beside the last.
+# (Zen 5), and question. They run in this order, some beside the others (.ci/run).
 # shellcheck disable=SC2034 # used by .ci/run and .ci/workflow
 steps='
 format     code      0    is the code formatted, and is the workflow made of this list?
@@ -19,9 +19,9 @@ targets    systems   2    does it compile on every platform, and is it right as 
 emulated   systems   3.2  do the tests pass on other platforms, as far as they can be run here?
 install    packages  1.9  does it install for C and C++ from a source archive, without a network?
 debian     packages  1.4  are the packages for Debian right, can they be installed, used and removed?
+machines   machines  6.3  does it hold on another kernel, with more CPUs and nodes?
 documents  tests     5.3  does every command in the documents for users work as printed?
 python     packages  3.8  does the wheel work where nothing else is, and as the command does?
-machines   machines  6.3  does it hold on another kernel, with more CPUs and nodes?
 '
 
 run_tools() {
