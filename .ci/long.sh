@@ -6,6 +6,7 @@ long_steps='
 book       night     1.5  can a book be made of the documents?
 loom       night     0.5  how many interleavings were tried?
 ignored    night     15   do the tests pass that take too long for every commit?
+features   night     4    do the tests pass of what the command does not have by default?
 models     night     10   is every configuration of the protocols as it must be, the largest too?
 release    night     8    is the version raised enough, and can all crates be built and documented alone?
 packages   night     15   does every other way to install it work?
@@ -50,6 +51,13 @@ unit_ignored() {
     local tests
     mapfile -t tests < <(tests_ignored long "${1#*:}")
     cargo test --package "${1%%:*}" -- --ignored "${tests[@]}"
+}
+
+# The documents of every commit run these features, but not their tests.
+units_features() { echo percid-cli; }
+unit_features() {
+    rustup target add wasm32-unknown-unknown
+    cargo test -p "$1" --features trace,wasm,sweep --test suite -- sim_check:: sim_sweep::
 }
 
 units_models() { echo all; }

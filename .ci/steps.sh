@@ -136,13 +136,11 @@ require_tools() {
 
 run_test() {
     require_tools
+    # Policies in Rust are compiled for it.
+    rustup target add wasm32-unknown-unknown
     cargo test --workspace
     # With its export, which is not among the default features.
     cargo test -p percid-opentelemetry --features otlp
-    # The examples of policies in Rust, and the command with all features, as the step python has it.
-    rustup target add wasm32-unknown-unknown
-    cargo test -p percid-sim-wasm
-    cargo test -p percid-cli --features trace,wasm,sweep --test suite -- sim_check:: sim_sweep::
 }
 
 # Tests that say `#[ignore = "slow: ..."]`. Others that are ignored take longer, or are the children of tests.

@@ -25,8 +25,8 @@ mkdir -p "$place"
 }
 "$place/build/bin/ruff" format --check python
 "$place/build/bin/ruff" check python
-# The command's results are compared, not its speed. With the features that the step test builds.
-cargo build -p percid-cli --features trace,wasm,sweep
+# The command's results are compared, not its speed.
+cargo build -p percid-cli --features trace
 cp target/debug/percid "$place/percid"
 (cd python && "$place/build/bin/maturin" build --release --locked --target-dir ../target --out "$place/wheels")
 wheel=$(ls "$place"/wheels/percid-*.whl)
