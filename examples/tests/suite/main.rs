@@ -3,6 +3,7 @@
 mod cache;
 mod free_list;
 mod program;
+mod read_cache;
 mod scratch;
 mod tracer;
 mod weblog;
