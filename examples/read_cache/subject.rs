@@ -6,10 +6,13 @@ use crate::cache::Cache;
 /// insertion seldom stops a reader.
 pub(crate) const SHARDS: usize = 8;
 
+/// Looks keys up in a cache, and inserts those that are missing. Returns the number of hits.
+type LookUp = dyn Fn(&[u64]) -> usize + Send + Sync;
+
 /// A cache from keys to the same numbers.
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
-    look_up: Box<dyn Fn(&[u64]) -> usize + Send + Sync>,
+    look_up: Box<LookUp>,
 }
 
 impl Subject {
