@@ -2,13 +2,13 @@
 //!
 //! A hit takes a shard's `percid_sync::RwLock` for reading and records the entry's place in the
 //! shard's `percid_sync::ReadBuffer`. The insertion that fills a batch applies the records to the
-//! order of eviction (`segmented.rs`), evicts, and moves the batch into the table (`shard.rs`). So a
-//! batch pays for both fences. Records that find no room are lost; nothing is evicted without
-//! insertions, so nobody needs them then.
+//! order of eviction (`segmented.rs`), evicts, and moves the batch into the table (`shard.rs`). A
+//! batch pays for both fences. Records that find no room are lost. Nothing is evicted without
+//! insertions, so no record is needed then.
 //!
-//! The program prints times of hits, then hit rates and times where a miss inserts, with the feature
-//! `sync-peers` beside moka and quick_cache. All have the same keys and hash function, and their own
-//! defaults otherwise.
+//! The program prints times of hits, then hit rates and times where a miss inserts, with the
+//! feature `sync-peers` beside moka and quick_cache. All have the same keys and hash function, and
+//! their own defaults otherwise.
 //!
 //! Exit status: 0 if every value was right, 2 for wrong arguments.
 

@@ -1,8 +1,8 @@
 //! The order of eviction: LRU lists one above the other (S4LRU; Huang and others: "An analysis of
 //! Facebook photo caching", 2013).
 //!
-//! A new entry is in the lowest list. A hit moves it to the next higher one, a list that is too long
-//! gives its last entry to the next lower one. The last of the lowest list that has one is evicted.
+//! A new entry is in the lowest list, and a hit moves it to the next higher one. A list that is too
+//! long gives its last entry to the next lower one. The last entry of the lowest list is evicted.
 
 const LISTS: usize = 4;
 

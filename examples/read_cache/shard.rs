@@ -32,7 +32,7 @@ struct New<K, V> {
     hit: bool,
 }
 
-/// What the thread that maintains the shard has for itself.
+/// The part of the shard that its maintaining thread changes.
 struct Upkeep<K, V> {
     new: Vec<New<K, V>>,
     order: Segmented,
@@ -40,7 +40,7 @@ struct Upkeep<K, V> {
     settled: usize,
 }
 
-/// What an insertion has removed: the key's former value, and evicted entries.
+/// The values that an insertion has removed: the former one of the key, and evicted entries.
 type Removed<K, V> = (Option<V>, Vec<Entry<K, V>>);
 
 /// Entries whose hashes are of one part.
@@ -98,8 +98,8 @@ impl<K: Eq, V: Clone> Shard<K, V> {
         self.get_settled(hash, key)
     }
 
-    /// Inserts an entry, or changes its value. Returns what the cache no longer has: its destructors,
-    /// which are the caller's code, must run without the locks.
+    /// Inserts an entry, or changes its value. Returns the values that were removed: their
+    /// destructors, which are the caller's code, must run without the locks.
     pub(crate) fn insert(&self, hash: u64, key: K, value: V) -> Removed<K, V> {
         let mut upkeep = self.lock();
         if let Some(new) = upkeep.new.iter_mut().find(|new| new.key == key) {

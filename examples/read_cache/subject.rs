@@ -2,8 +2,8 @@
 
 use crate::cache::Cache;
 
-/// Shards of our cache. Readers of one do not slow each other down, so there are few: enough that an
-/// insertion seldom stops a reader.
+/// Shards of the example's cache. Readers of one shard do not slow each other down, so a few are
+/// enough: an insertion seldom stops a reader.
 pub(crate) const SHARDS: usize = 8;
 
 /// Looks keys up in a cache, and inserts those that are missing. Returns the number of hits.

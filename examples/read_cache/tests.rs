@@ -17,7 +17,7 @@ fn sources() -> impl Iterator<Item = Source> {
     Source::ALL.iter().copied().filter(|source| source.prepare().is_ok())
 }
 
-/// What threads found that must not be.
+/// Numbers of breaches of the contract.
 #[derive(Default, Debug, PartialEq)]
 struct Breaches {
     too_many: usize,

@@ -8,7 +8,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_read_cache");
 fn every_table_has_the_cache_with_each_number_of_threads() {
     for source in sources() {
         let arguments =
-            ["--lookups", "2000", "--keys", "1000", "--capacity", "100", "--rounds", "1"];
+            ["--lookups", "4000", "--keys", "8000", "--capacity", "800", "--rounds", "1"];
         let outcome = program::run(PROGRAM, source, &arguments);
         assert_eq!(outcome.status, 0, "{source:?}: {}", outcome.stderr);
         let rows: Vec<Vec<&str>> =
