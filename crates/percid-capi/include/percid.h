@@ -54,7 +54,7 @@
  *           it had is as it left it, for whoever comes next; what it was handed (an item, a record,
  *           a member) is its own, and what was not handed out stays. With glibc the end of a thread
  *           is an unwinding: it must not meet `noexcept`, or `catch (...)` without `throw;`.
- *           What is deferred in a domain must return, since any thread may be the one that calls it.
+ *           A function deferred in a domain must return: any thread may be the one that calls it.
  * Cancelling  No function is a cancellation point, also when it waits, but for what its callbacks
  *           do. A thread with PTHREAD_CANCEL_ASYNCHRONOUS must not call any.
  * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Most that call
@@ -3272,9 +3272,9 @@ PERCID_INLINE int percid_memory_id_of(struct percid_memory *memory, const void *
  * refuses membarrier().
  *
  * Returns the number of values that it has missed, which is 0 as a rule; -EINVAL for NULL, -EBADF if
- * the object is destroyed, -EDEADLK if `visit` of this object calls it. Waits for other visits. `visit` may call the operations, which work on other
- * values. If it does not return, the remaining values are not visited. Costs one fence of all
- * CPUs, about 10 us, for every 64 IDs.
+ * the object is destroyed, -EDEADLK if `visit` of this object calls it. Waits for other visits.
+ * `visit` may call the operations, which work on other values. If it does not return, the remaining
+ * values are not visited. Costs one fence of all CPUs, about 10 us, for every 64 IDs.
  */
 PERCID_INLINE
 int percid_memory_for_each(struct percid_memory *memory,

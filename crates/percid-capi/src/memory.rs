@@ -508,9 +508,9 @@ pub unsafe extern "C" fn percid_memory_id_of(memory: *mut Memory, value: *const 
 /// refuses membarrier().
 ///
 /// Returns the number of values that it has missed, which is 0 as a rule; -EINVAL for NULL, -EBADF if
-/// the object is destroyed, -EDEADLK if `visit` of this object calls it. Waits for other visits. `visit` may call the operations, which work on other
-/// values. If it does not return, the remaining values are not visited. Costs one fence of all
-/// CPUs, about 10 us, for every 64 IDs.
+/// the object is destroyed, -EDEADLK if `visit` of this object calls it. Waits for other visits.
+/// `visit` may call the operations, which work on other values. If it does not return, the remaining
+/// values are not visited. Costs one fence of all CPUs, about 10 us, for every 64 IDs.
 ///
 /// # Safety
 ///
@@ -522,14 +522,10 @@ pub unsafe extern "C-unwind" fn percid_memory_for_each(
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    let (memory, visit) = match (unsafe { object(memory) }, visit) {
-        (Ok(memory), Some(visit)) => (memory, visit),
-        (Ok(_), None) => return -libc::EINVAL,
-        (Err(error), _) => return error,
+    let (memory, visit) = match unsafe { visitable(memory, visit) } {
+        Ok(both) => both,
+        Err(error) => return error,
     };
-    if is_visiting(memory) {
-        return -libc::EDEADLK;
-    }
     let Some(values) = guard(None, || Some(memory.visit())) else { return -libc::EFAULT };
     // The held value is released before the visit ends.
     visiting(memory, (None, values), |(held, values)| {
@@ -562,14 +558,10 @@ pub unsafe extern "C-unwind" fn percid_memory_with_id(
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    let (memory, visit) = match (unsafe { object(memory) }, visit) {
-        (Ok(memory), Some(visit)) => (memory, visit),
-        (Ok(_), None) => return -libc::EINVAL,
-        (Err(error), _) => return error,
+    let (memory, visit) = match unsafe { visitable(memory, visit) } {
+        Ok(both) => both,
+        Err(error) => return error,
     };
-    if is_visiting(memory) {
-        return -libc::EDEADLK;
-    }
     let held = match guard(Err(-libc::EFAULT), || memory.hold(id).map_err(why_missed)) {
         Ok(held) => held,
         Err(error) => return error,
@@ -666,6 +658,21 @@ fn form(
 unsafe fn object<'a>(memory: *mut Memory) -> Result<&'a UntypedPerId, c_int> {
     // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(memory.cast_const()) }
+}
+
+/// Returns the object and the callback of a visit, unless the calling thread is inside one already.
+///
+/// # Safety
+///
+/// `memory` is [a handle](crate#safety).
+unsafe fn visitable<'a, V>(
+    memory: *mut Memory,
+    visit: Option<V>,
+) -> Result<(&'a UntypedPerId, V), c_int> {
+    // SAFETY: the caller guarantees a handle.
+    let memory = unsafe { object(memory) }?;
+    let visit = visit.ok_or(-libc::EINVAL)?;
+    if is_visiting(memory) { Err(-libc::EDEADLK) } else { Ok((memory, visit)) }
 }
 
 #[inline(always)]

@@ -68,9 +68,9 @@ thread_local! {
 /// * **Memory**: the size of the object, plus 16 bytes for every ID that used it. If there is none
 ///   for an ID, its threads charge the shared number.
 /// * **Cost**: as long as batches are large, a charge is one conditional store in a section, and a
-///   second one if the thread used another budget in between; a release is one addition. Near the limit both are an atomic operation on a shared word. A
-///   charge without room runs a fence of all CPUs, about 10 us for every 64 IDs, if some ID has
-///   credit.
+///   second one if the thread used another budget in between; a release is one addition. Near the
+///   limit both are an atomic operation on a shared word. A charge without room runs a fence of all
+///   CPUs, about 10 us for every 64 IDs, if some ID has credit.
 pub struct Budget {
     credits: PerId<Word>,
     left: AtomicI64,
