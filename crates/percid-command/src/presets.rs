@@ -1,6 +1,7 @@
 //! Machines and workloads by name, or from the user's files.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use percid_sim::machine::Machine;
@@ -71,7 +72,12 @@ pub fn mask_workload(name: &str) -> Result<mask::Workload, Failure> {
 }
 
 fn read(name: &str) -> Result<String, Failure> {
-    fs::read_to_string(name).map_err(|cause| Failure::Usage(format!("{name}: {cause}")))
+    fs::read_to_string(name).map_err(|cause| {
+        Failure::Usage(match cause.kind() {
+            io::ErrorKind::InvalidData => format!("{name}: expected text in UTF-8"),
+            _ => format!("{name}: {cause}"),
+        })
+    })
 }
 
 /// Checks that a name that is not known looks like a file.

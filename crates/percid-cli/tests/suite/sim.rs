@@ -396,6 +396,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
         ("sim run --workload nothing", "intermittent, thread-pool, container"),
         ("sim run --set colour=1", "allowed, duration_ms"),
         ("sim run --machine ./pdp-11.toml", "pdp-11.toml: No such file"),
+        ("sim run --machine /proc/self/exe", "/proc/self/exe: expected text in UTF-8"),
         (
             "sim run --workload container --set allowed=1000",
             "container: parameter allowed: expected",

@@ -87,8 +87,9 @@ thread_local! {
 /// * **Memory**: the size of the object, plus 16 bytes for every ID that used it. If there is none
 ///   for an ID, the shared number is changed.
 /// * **Cost**: while alive, `get` and `put` are one conditional store in a section, and a second one if
-///   the thread used another number in between; afterwards one atomic addition. `kill` and [`revive`](RefCount::revive) take a mutex; `kill` runs a
-///   fence of all CPUs, about 10 us, for every 64 IDs.
+///   the thread used another number in between; afterwards one atomic addition. `kill` and
+///   [`revive`](RefCount::revive) take a mutex; `kill` runs a fence of all CPUs, about 10 us, for
+///   every 64 IDs.
 pub struct RefCount {
     words: PerId<Word>,
     shared: AtomicI64,

@@ -4,8 +4,8 @@
 mod run;
 
 use std::sync::atomic::{
-    AtomicBool, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
 };
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
@@ -184,28 +184,25 @@ fn a_budget_is_never_exceeded_under_stress() {
     }
 }
 
-/// A reader and a writer were inside together.
-struct Shared;
+/// A reader saw what its protocol excludes.
+struct Broken;
 
 /// Stores of a reader to memory that no cache has, before it enters. The processor does them in
-/// order, so the entry waits behind them, and the load of the lock's state may be done before it.
+/// order, so the entry waits behind them, and later loads may be done before it.
 const STORES: usize = 10;
 
-/// Lets a reader and a writer of one lock meet. The writer's fences are skipped if that is asked
-/// for.
-fn meet(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(), Shared> {
+/// Lets a reader and a writer meet. `read` returns `true` if it saw what the protocol excludes. The
+/// writer's fences are skipped if that is asked for.
+fn meet(
+    (read, write): (&(dyn Fn() -> bool + Sync), &dyn Fn()),
+    is_skipped: bool,
+    far: &[AtomicU64],
+) -> Result<(), Broken> {
     const ROUNDS: u32 = 10_000;
     /// The longest pause between two turns of the writer, in which the reader enters.
     const PAUSE: u32 = 300;
-    let lock = RwLock::with_source(source, ()).expect("an available source");
-    let (written, shared) = (AtomicBool::new(false), AtomicBool::new(false));
+    let broken = AtomicBool::new(false);
     let (begin, end) = (Barrier::new(2), AtomicBool::new(false));
-    let write = || {
-        let writing = lock.write().expect("no panic");
-        written.store(true, SeqCst);
-        written.store(false, SeqCst);
-        drop(writing);
-    };
     thread::scope(|scope| {
         scope.spawn(|| {
             begin.wait();
@@ -214,11 +211,7 @@ fn meet(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(), Share
                 for _ in 0..STORES {
                     far[random.below(far.len() as u64) as usize].store(1, Relaxed);
                 }
-                let Ok(reading) = lock.try_read() else { continue };
-                if (0..4).any(|_| written.load(SeqCst)) {
-                    shared.store(true, SeqCst);
-                }
-                drop(reading);
+                broken.fetch_or(read(), SeqCst);
             }
         });
         begin.wait();
@@ -228,14 +221,45 @@ fn meet(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(), Share
         }
         end.store(true, Relaxed);
     });
-    if shared.into_inner() { Err(Shared) } else { Ok(()) }
+    if broken.into_inner() { Err(Broken) } else { Ok(()) }
 }
 
-/// Control: without the fence of writers, a reader and a writer are inside together. With it they
-/// are not.
-#[test]
-#[ignore = "slow: tried until it is seen"]
-fn a_lock_without_its_fence_is_noticed() {
+/// A reader and a writer of a new lock: they must not be inside together.
+fn meet_in_lock(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(), Broken> {
+    let lock = RwLock::with_source(source, ()).expect("an available source");
+    let written = AtomicBool::new(false);
+    let read = || lock.try_read().is_ok_and(|_reading| (0..4).any(|_| written.load(SeqCst)));
+    let write = || {
+        let writing = lock.write().expect("no panic");
+        written.store(true, SeqCst);
+        written.store(false, SeqCst);
+        drop(writing);
+    };
+    meet((&read, &write), is_skipped, far)
+}
+
+/// A reader of a new domain, and a writer that replaces a value and frees it after a grace period:
+/// the reader must not see its value freed.
+fn meet_in_domain(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(), Broken> {
+    let domain = Domain::with_source(source).expect("an available source");
+    let (current, freed) = (AtomicUsize::new(0), [const { AtomicBool::new(false) }; 2]);
+    let read = || {
+        let _reading = domain.read();
+        let value = current.load(Acquire);
+        (0..4).any(|_| freed[value].load(SeqCst))
+    };
+    let write = || {
+        let former = current.load(Relaxed);
+        freed[1 - former].store(false, SeqCst);
+        current.store(1 - former, Release);
+        domain.synchronize().expect("a fence");
+        freed[former].store(true, SeqCst);
+    };
+    meet((&read, &write), is_skipped, far)
+}
+
+/// Tries a protocol without its fence until the reader sees it, and then a few times with the fence.
+fn fence_is_needed(meet: fn(Source, bool, &[AtomicU64]) -> Result<(), Broken>) {
     /// Number of tries of which one must fail: about one in twenty does.
     const TRIES: usize = 1000;
     /// Number of tries with the fence.
@@ -252,4 +276,18 @@ fn a_lock_without_its_fence_is_noticed() {
     let tries = (0..TRIES).position(|_| meet(source, true, &far).is_err());
     println!("seen at try {}", tries.expect("a missing fence is seen"));
     assert!((0..RIGHT).all(|_| meet(source, false, &far).is_ok()), "the fence suffices");
+}
+
+/// Control: without the fence of writers, a reader and a writer are inside together.
+#[test]
+#[ignore = "slow: tried until it is seen"]
+fn a_lock_without_its_fence_is_noticed() {
+    fence_is_needed(meet_in_lock);
+}
+
+/// Control: without the fence of a grace period, a reader sees a value that was freed.
+#[test]
+#[ignore = "slow: tried until it is seen"]
+fn a_grace_period_without_its_fence_is_noticed() {
+    fence_is_needed(meet_in_domain);
 }
