@@ -192,16 +192,18 @@ struct Broken;
 const STORES: usize = 10;
 
 /// Lets a reader and a writer meet. `read` returns `true` if it saw what the protocol excludes. The
-/// writer's fences are skipped if that is asked for.
+/// writer's fences are skipped if that is asked for. Returns the number of times that the writer
+/// wrote while the reader read.
 fn meet(
     (read, write): (&(dyn Fn() -> bool + Sync), &dyn Fn()),
     is_skipped: bool,
     far: &[AtomicU64],
-) -> Result<(), Broken> {
+) -> Result<usize, Broken> {
     const ROUNDS: u32 = 10_000;
     /// The longest pause between two turns of the writer, in which the reader enters.
     const PAUSE: u32 = 300;
-    let broken = AtomicBool::new(false);
+    let (broken, reads) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut meetings = 0;
     let (begin, end) = (Barrier::new(2), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -212,20 +214,27 @@ fn meet(
                     far[random.below(far.len() as u64) as usize].store(1, Relaxed);
                 }
                 broken.fetch_or(read(), SeqCst);
+                reads.fetch_add(1, Relaxed);
             }
         });
         begin.wait();
         for round in 0..ROUNDS {
             (0..round % PAUSE).for_each(|_| std::hint::spin_loop());
-            if is_skipped { fence::skipped(write) } else { write() }
+            let before = reads.load(Relaxed);
+            if is_skipped {
+                fence::skipped(write)
+            } else {
+                write()
+            }
+            meetings += usize::from(reads.load(Relaxed) != before);
         }
         end.store(true, Relaxed);
     });
-    if broken.into_inner() { Err(Broken) } else { Ok(()) }
+    if broken.into_inner() { Err(Broken) } else { Ok(meetings) }
 }
 
 /// A reader and a writer of a new lock: they must not be inside together.
-fn meet_in_lock(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(), Broken> {
+fn meet_in_lock(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<usize, Broken> {
     let lock = RwLock::with_source(source, ()).expect("an available source");
     let written = AtomicBool::new(false);
     let read = || lock.try_read().is_ok_and(|_reading| (0..4).any(|_| written.load(SeqCst)));
@@ -240,7 +249,7 @@ fn meet_in_lock(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(
 
 /// A reader of a new domain, and a writer that replaces a value and frees it after a grace period:
 /// the reader must not see its value freed.
-fn meet_in_domain(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<(), Broken> {
+fn meet_in_domain(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result<usize, Broken> {
     let domain = Domain::with_source(source).expect("an available source");
     let (current, freed) = (AtomicUsize::new(0), [const { AtomicBool::new(false) }; 2]);
     let read = || {
@@ -259,9 +268,9 @@ fn meet_in_domain(source: Source, is_skipped: bool, far: &[AtomicU64]) -> Result
 }
 
 /// Tries a protocol without its fence until the reader sees it, and then a few times with the fence.
-fn fence_is_needed(meet: fn(Source, bool, &[AtomicU64]) -> Result<(), Broken>) {
-    /// Number of tries of which one must fail: about one in twenty does.
-    const TRIES: usize = 1000;
+fn fence_is_needed(meet: fn(Source, bool, &[AtomicU64]) -> Result<usize, Broken>) {
+    /// Meetings of which one must show it, however long they take to come about.
+    const MEETINGS: usize = 100_000_000;
     /// Number of tries with the fence.
     const RIGHT: usize = 5;
     let is_parallel = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
@@ -273,21 +282,25 @@ fn fence_is_needed(meet: fn(Source, bool, &[AtomicU64]) -> Result<(), Broken>) {
     };
     // 128 MiB: more than the processor has caches.
     let far: Vec<AtomicU64> = (0..1 << 24).map(AtomicU64::new).collect();
-    let tries = (0..TRIES).position(|_| meet(source, true, &far).is_err());
-    println!("seen at try {}", tries.expect("a missing fence is seen"));
+    let mut meetings = 0;
+    while let Ok(more) = meet(source, true, &far) {
+        meetings += more;
+        assert!(meetings < MEETINGS, "a missing fence is seen");
+    }
+    println!("seen after {meetings} meetings");
     assert!((0..RIGHT).all(|_| meet(source, false, &far).is_ok()), "the fence suffices");
 }
 
 /// Control: without the fence of writers, a reader and a writer are inside together.
 #[test]
-#[ignore = "slow: tried until it is seen"]
+#[ignore = "long: tried until it is seen, a minute beside other programs"]
 fn a_lock_without_its_fence_is_noticed() {
     fence_is_needed(meet_in_lock);
 }
 
 /// Control: without the fence of a grace period, a reader sees a value that was freed.
 #[test]
-#[ignore = "slow: tried until it is seen"]
+#[ignore = "long: tried until it is seen, a minute beside other programs"]
 fn a_grace_period_without_its_fence_is_noticed() {
     fence_is_needed(meet_in_domain);
 }
