@@ -110,14 +110,13 @@ pub unsafe extern "C" fn percid_budget_create_with_batch(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_budget_try_charge(budget: *mut Budget, units: u64) -> c_int {
-    let charge = |budget: &percid_sync::Budget| match budget.try_charge(units) {
+    let charge = |budget: &Budget| match budget.inner.try_charge(units) {
         Ok(()) => 0,
         Err(Exceeded) => -libc::EDQUOT,
     };
     // SAFETY: the caller guarantees a handle.
-    match unsafe { Registry::object(budget.cast_const()) } {
-        Ok(budget) => preserved(|| guard(-libc::EFAULT, || charge(&budget.inner))),
-        Err(error) => error,
+    unsafe {
+        Registry::with(budget, |budget| preserved(|| guard(-libc::EFAULT, || charge(budget))))
     }
 }
 
@@ -132,15 +131,17 @@ pub unsafe extern "C" fn percid_budget_try_charge(budget: *mut Budget, units: u6
 /// `budget` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_budget_release(budget: *mut Budget, units: u64) -> c_int {
-    // SAFETY: the caller guarantees a handle.
-    match unsafe { Registry::object(budget.cast_const()) } {
-        Ok(budget) if units > budget.inner.limit() => -libc::EINVAL,
-        Ok(budget) => guard(-libc::EFAULT, || {
+    let release = |budget: &Budget| {
+        if units > budget.inner.limit() {
+            return -libc::EINVAL;
+        }
+        guard(-libc::EFAULT, || {
             budget.inner.release(units);
             0
-        }),
-        Err(error) => error,
-    }
+        })
+    };
+    // SAFETY: the caller guarantees a handle.
+    unsafe { Registry::with(budget, release) }
 }
 
 /// Returns the limit; 0 if there is no such budget. Async-signal-safe.

@@ -147,7 +147,7 @@ pub unsafe extern "C" fn percid_domain_create_with_source(
 pub unsafe extern "C" fn percid_domain_read_lock(domain: *mut Domain) -> c_int {
     let enter = |domain: &Domain| guard(-libc::EFAULT, || domain.inner.read().into_raw() as c_int);
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_domain(domain, enter) }
+    unsafe { Registry::with(domain, enter) }
 }
 
 /// Ends reading, with the token that percid_domain_read_lock() has returned to this thread or
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn percid_domain_read_unlock(domain: *mut Domain, token: c
         })
     };
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_domain(domain, leave) }
+    unsafe { Registry::with(domain, leave) }
 }
 
 /// Waits until every reader that is inside now has left.
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn percid_domain_synchronize(domain: *mut Domain) -> c_int
     };
     // SAFETY: the caller guarantees a handle.
     unsafe {
-        with_domain(domain, |domain| preserved(|| uncancelled(-libc::EFAULT, || wait(domain))))
+        Registry::with(domain, |domain| preserved(|| uncancelled(-libc::EFAULT, || wait(domain))))
     }
 }
 
@@ -357,18 +357,4 @@ fn calling_functions<R: Copy>(domain: &Domain, otherwise: R, body: impl FnOnce()
 /// Returns the error of a refused fence.
 fn refused(_: NotFenced) -> c_int {
     -libc::EPERM
-}
-
-/// Returns the result of `body` for the domain of a handle, or the error of the handle.
-///
-/// # Safety
-///
-/// `domain` is [a handle](crate#safety).
-#[inline(always)]
-unsafe fn with_domain(domain: *const Domain, body: impl FnOnce(&Domain) -> c_int) -> c_int {
-    // SAFETY: the caller guarantees a handle.
-    match unsafe { Registry::object(domain) } {
-        Ok(domain) => body(domain),
-        Err(error) => error,
-    }
 }

@@ -192,6 +192,20 @@ impl<T: Object> Registry<T> {
         }
     }
 
+    /// Returns the result of `body` for the object of a handle, or the handle's error.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`object`](Registry::object) holds, until `body` returns.
+    #[inline(always)]
+    pub(crate) unsafe fn with(handle: *const T, body: impl FnOnce(&T::Inner) -> c_int) -> c_int {
+        // SAFETY: the caller's contract is the same.
+        match unsafe { Registry::object(handle) } {
+            Ok(object) => body(object),
+            Err(error) => error,
+        }
+    }
+
     /// Destroys an object. Returns 0; -EINVAL for NULL, another type's handle, or an object of
     /// static storage; -EBADF if it is destroyed already.
     ///

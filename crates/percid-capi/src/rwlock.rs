@@ -92,7 +92,7 @@ pub unsafe extern "C" fn percid_rwlock_create_with_source(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_rwlock_read_lock(lock: *mut Rwlock) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, |lock| lock.read(None)) }
+    unsafe { Registry::with(lock, |lock| lock.read(None)) }
 }
 
 /// Locks for reading if no writer has the lock or waits for it. Does not wait.
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn percid_rwlock_try_read_lock(lock: *mut Rwlock) -> c_int
         false => -libc::EBUSY,
     };
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, |lock| guard(-libc::EFAULT, || try_read(lock))) }
+    unsafe { Registry::with(lock, |lock| guard(-libc::EFAULT, || try_read(lock))) }
 }
 
 /// Locks for reading. Waits for writers, at most for this number of nanoseconds.
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn percid_rwlock_timed_read_lock(
     nanoseconds: u64,
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, |lock| lock.read(Some(nanoseconds))) }
+    unsafe { Registry::with(lock, |lock| lock.read(Some(nanoseconds))) }
 }
 
 /// Ends reading. Any thread may call it, once for each lock for reading: otherwise a later writer
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn percid_rwlock_read_unlock(lock: *mut Rwlock) -> c_int {
         })
     };
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, |lock| preserved(|| unlock(lock))) }
+    unsafe { Registry::with(lock, |lock| preserved(|| unlock(lock))) }
 }
 
 /// Locks for writing. Waits for all other threads that have the lock.
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn percid_rwlock_read_unlock(lock: *mut Rwlock) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_rwlock_write_lock(lock: *mut Rwlock) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, |lock| lock.write(None)) }
+    unsafe { Registry::with(lock, |lock| lock.write(None)) }
 }
 
 /// Locks for writing if no thread has the lock. Readers that come at the same time wait for this
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn percid_rwlock_try_write_lock(lock: *mut Rwlock) -> c_in
         other => other,
     };
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, try_write) }
+    unsafe { Registry::with(lock, try_write) }
 }
 
 /// Locks for writing. Waits for all other threads that have the lock, at most for this number of
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn percid_rwlock_timed_write_lock(
     nanoseconds: u64,
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, |lock| lock.write(Some(nanoseconds))) }
+    unsafe { Registry::with(lock, |lock| lock.write(Some(nanoseconds))) }
 }
 
 /// Ends writing: readers that wait are inside, and the next writer has its turn.
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn percid_rwlock_write_unlock(lock: *mut Rwlock) -> c_int 
         })
     };
     // SAFETY: the caller guarantees a handle.
-    unsafe { with_lock(lock, |lock| preserved(|| unlock(lock))) }
+    unsafe { Registry::with(lock, |lock| preserved(|| unlock(lock))) }
 }
 
 /// Destroys a lock. No other thread may use it during the call.
@@ -246,21 +246,6 @@ pub unsafe extern "C" fn percid_rwlock_destroy(lock: *mut Rwlock) -> c_int {
         _ => unsafe { LOCKS.destroy(lock) },
     }
 }
-
-/// Returns the result of `body` for the lock of a handle, or the error of the handle.
-///
-/// # Safety
-///
-/// `lock` is [a handle](crate#safety).
-#[inline(always)]
-unsafe fn with_lock(lock: *const Rwlock, body: impl FnOnce(&Rwlock) -> c_int) -> c_int {
-    // SAFETY: the caller guarantees a handle.
-    match unsafe { Registry::object(lock) } {
-        Ok(lock) => body(lock),
-        Err(error) => error,
-    }
-}
-
 impl Rwlock {
     /// Locks for reading, within a time if there is one.
     #[inline(always)]
