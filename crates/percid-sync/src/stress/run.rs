@@ -65,7 +65,7 @@ struct Counts {
     forks: AtomicU64,
 }
 
-/// Runs a stress for its time, and checks that each disturbance has happened.
+/// Runs a stress for its time, and longer until enough has happened.
 pub(super) fn run(work: Work<'_>) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let stress = Stress {
@@ -84,7 +84,8 @@ pub(super) fn run(work: Work<'_>) {
             scope.spawn(move || stress.replace(place));
         }
         let mut random = Random::new(THREADS as u64);
-        while Instant::now() < end && !stress.end.load(Acquire) {
+        let is_over = || Instant::now() >= end && stress.counts.are_enough();
+        while !is_over() && !stress.end.load(Acquire) {
             stress.disturb(&mut random);
             thread::sleep(PAUSE);
         }
@@ -93,7 +94,6 @@ pub(super) fn run(work: Work<'_>) {
     HANDLED.store(ptr::null_mut(), SeqCst);
     assert!(!stress.fault.into_inner(), "a handler or a child has found a fault");
     println!("{:?}", stress.counts);
-    stress.counts.must_all_be_there();
 }
 
 fn seconds() -> u64 {
@@ -102,10 +102,12 @@ fn seconds() -> u64 {
 }
 
 impl Counts {
-    fn must_all_be_there(&self) {
+    /// Returns `true` if each disturbance has happened several times, and much was done meanwhile.
+    fn are_enough(&self) -> bool {
         let Counts { operations, threads, signals, moves, forks } = self;
-        let all = [operations, threads, signals, moves, forks];
-        assert!(all.iter().all(|count| count.load(Relaxed) > 0), "{self:?}");
+        let disturbances = [threads, signals, moves, forks];
+        operations.load(Relaxed) >= 10_000
+            && disturbances.into_iter().all(|count| count.load(Relaxed) >= 10)
     }
 }
 
