@@ -260,6 +260,20 @@ mod tests {
         assert_eq!(fitted, 5);
     }
 
+    /// The cells are those of the data file, in its order: each line has three costs after the
+    /// pause, the name, and two numbers of the machine.
+    #[test]
+    fn the_compared_cells_are_all_costs_of_the_data_file() {
+        let text = include_str!("../../data/intermittent-published.csv");
+        let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+        let costs = lines.flat_map(|line| line.split(',').skip(4).take(POLICIES.len()));
+        let costs: Vec<f64> = costs.map(|cost| cost.trim().parse().expect("a number")).collect();
+        let simulated = table(&Setting::published(), 1, 1);
+        let compared: Vec<f64> =
+            cells(&simulated, &simulated).iter().map(|cell| cell.published_ns).collect();
+        assert_eq!((compared.len(), compared), (24, costs));
+    }
+
     #[test]
     fn cache_cold_ids_are_the_slowest_where_they_were_found_to_be() {
         let rows = cells(&table(&Setting::published(), 10, 3), &table(&Setting::published(), 1, 3));
