@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 
 # Those that others are to use. What the commands have in common promises nothing.
 libraries=(percid percid-rules percid-numa percid-sim percid-trace percid-tracing percid-metrics
-    percid-check percid-opentelemetry percid-report percid-sync)
+    percid-check percid-opentelemetry percid-report percid-sync percid-alloc)
 
 checks() {
     target/cargo-semver-checks/bin/cargo-semver-checks semver-checks --color never "$@"

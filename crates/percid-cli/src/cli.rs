@@ -325,6 +325,9 @@ pub(crate) enum BenchPart {
     /// Cost of reading under a lock, references and limits, beside what people use today
     #[command(long_about = SYNC_ABOUT, after_long_help = manual(SYNC_EXAMPLES))]
     Sync(SyncArguments),
+    /// Cost of allocating and freeing with a cache for each CPU, beside allocators alone
+    #[command(long_about = ALLOC_ABOUT, after_long_help = manual(ALLOC_EXAMPLES))]
+    Alloc(AllocArguments),
     /// Cost of threads that keep changing their CPU
     #[command(long_about = WANDER_ABOUT, after_long_help = manual(WANDER_EXAMPLES))]
     Wander(PartArguments),
@@ -483,6 +486,31 @@ Examples:
   cargo run --release --features sync-peers -- bench sync
   percid bench sync --seconds 30 --json | jq '.sync_ratios[] | select(.op == \"rw_lock_read\")'";
 
+const ALLOC_ABOUT: &str = "\
+Measures what it costs to free one object and to allocate another, of 16 to 1,023 bytes, in
+nanoseconds: with the caches of percid-alloc (PerCpu) for each source of IDs that is available,
+and beside them with allocators alone (source none).
+
+  plain_add           one addition to memory that no other thread touches: the floor
+  each thread replaces one of its own 512 objects
+    system_mixed      the allocator of the C library
+    mimalloc_mixed    mi_malloc and mi_free
+    per_cpu_mixed     PerCpu in front of the system's
+    per_cpu_mimalloc_mixed
+                      PerCpu in front of mimalloc
+  all threads replace one of 512 objects that they share: most are freed by another thread
+    system_shared, mimalloc_shared, per_cpu_shared
+
+Each is measured with one thread, with one thread pinned to each of two CPUs, and with 8
+threads. Rounds, batches and figures are those of `percid bench ops`; so are the ratios, the
+list `alloc_ratios` in JSON. At the end every block of PerCpu must be an object, cached or given
+back; otherwise `alloc_exact` is false, which is an error.";
+
+const ALLOC_EXAMPLES: &str = "\
+Examples:
+  percid bench alloc --seconds 30
+  percid bench alloc --json | jq '.alloc_ratios[] | select(.threads == 8)'";
+
 const MASK_ABOUT: &str = "\
 Measures what it costs a thread to be a member of a mask that all threads share, in
 nanoseconds. Each thread sets its own bit of one mask again and again. The bit is already
@@ -564,6 +592,12 @@ pub(crate) struct SyncArguments {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct AllocArguments {
+    #[command(flatten)]
+    pub(crate) length: Length,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct MetricsArguments {
     #[command(flatten)]
     pub(crate) length: Length,
@@ -633,6 +667,7 @@ fn misplaced_before(option: &str, part: &BenchPart) -> String {
         BenchPart::Mask(_) => "mask",
         BenchPart::Metrics(_) => "metrics",
         BenchPart::Sync(_) => "sync",
+        BenchPart::Alloc(_) => "alloc",
         BenchPart::Wander(_) => "wander",
         BenchPart::Intermittent(_) if option == "--html" => "intermittent",
         BenchPart::Intermittent(_) => {

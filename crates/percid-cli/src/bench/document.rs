@@ -38,6 +38,8 @@ pub(super) struct Document {
     #[serde(flatten)]
     pub(super) sync: Option<Judged<super::sync::SyncReport>>,
     #[serde(flatten)]
+    pub(super) alloc: Option<Judged<super::alloc::AllocReport>>,
+    #[serde(flatten)]
     pub(super) wander: Option<Judged<WanderReport>>,
     #[serde(flatten)]
     pub(super) intermittent: Option<Judged<IntermittentReport>>,
@@ -55,6 +57,7 @@ impl fmt::Display for Document {
             #[cfg(feature = "metrics-peers")]
             self.metrics.as_ref().map(|part| part as _),
             self.sync.as_ref().map(|part| part as _),
+            self.alloc.as_ref().map(|part| part as _),
             self.wander.as_ref().map(|part| part as _),
             self.intermittent.as_ref().map(|part| part as _),
             self.published.as_ref().map(|part| part as _),
@@ -77,6 +80,7 @@ impl Document {
             #[cfg(feature = "metrics-peers")]
             metrics: None,
             sync: None,
+            alloc: None,
             wander: None,
             intermittent: None,
             published: None,
@@ -92,6 +96,7 @@ impl Document {
         #[cfg(feature = "metrics-peers")]
         said.extend(self.metrics.as_ref().map(|part| (part.noise(), part.partial())));
         said.extend(self.sync.as_ref().map(|part| (part.noise(), part.partial())));
+        said.extend(self.alloc.as_ref().map(|part| (part.noise(), part.partial())));
         said.extend(self.wander.as_ref().map(|part| (part.noise(), part.partial())));
         said.extend(self.intermittent.as_ref().map(|part| (part.noise(), part.partial())));
         said.extend(self.published.as_ref().map(|part| (part.noise(), part.partial())));
@@ -116,6 +121,7 @@ impl Document {
             && self.increments.as_ref().is_none_or(|increments| increments.report.increments_exact)
             && self.mask.as_ref().is_none_or(|mask| mask.report.mask_exact)
             && self.sync.as_ref().is_none_or(|sync| sync.report.sync_exact)
+            && self.alloc.as_ref().is_none_or(|alloc| alloc.report.alloc_exact)
             && self.wander.as_ref().is_none_or(|wander| wander.report.wander_exact)
             && self.are_metrics_exact()
     }

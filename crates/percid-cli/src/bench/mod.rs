@@ -1,6 +1,7 @@
 //! `percid bench`: measures this machine, completely or one part.
 
 mod accounts;
+mod alloc;
 #[cfg_attr(not(target_os = "linux"), path = "no_areas.rs")]
 mod areas;
 mod benchmark;
@@ -49,6 +50,7 @@ const DEFAULT_EVERYTHING: Duration = Duration::from_secs(20);
 const DEFAULT_OPS: Duration = Duration::from_secs(10);
 const DEFAULT_MASK: Duration = Duration::from_secs(3);
 const DEFAULT_SYNC: Duration = Duration::from_secs(10);
+const DEFAULT_ALLOC: Duration = Duration::from_secs(10);
 #[cfg(feature = "metrics-peers")]
 const DEFAULT_METRICS: Duration = Duration::from_secs(20);
 const DEFAULT_WANDER: Duration = Duration::from_secs(5);
@@ -94,6 +96,10 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
             session.sync(sync.length.seconds.unwrap_or(DEFAULT_SYNC))?;
             return session.tables();
         }
+        BenchPart::Alloc(alloc) => {
+            session.alloc(alloc.length.seconds.unwrap_or(DEFAULT_ALLOC))?;
+            return session.tables();
+        }
         BenchPart::Wander(wander) => {
             session.wander(length(wander, DEFAULT_WANDER))?;
             "wander"
@@ -116,7 +122,10 @@ fn html(part: &BenchPart) -> Option<&Path> {
             part.html.as_deref()
         }
         BenchPart::Intermittent(arguments) => arguments.html.as_deref(),
-        BenchPart::Increments(_) | BenchPart::Metrics(_) | BenchPart::Sync(_) => None,
+        BenchPart::Increments(_)
+        | BenchPart::Metrics(_)
+        | BenchPart::Sync(_)
+        | BenchPart::Alloc(_) => None,
     }
 }
 
@@ -194,6 +203,12 @@ impl Session {
 
     fn sync(&mut self, length: Duration) -> Result<(), Failure> {
         self.document.sync = self.part(|cpus, interrupt| sync::measure(cpus, length, interrupt))?;
+        Ok(())
+    }
+
+    fn alloc(&mut self, length: Duration) -> Result<(), Failure> {
+        self.document.alloc =
+            self.part(|cpus, interrupt| alloc::measure(cpus, length, interrupt))?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 /// Names and titles. "Its own" in a title means one per thread; "all share" means one for all
 /// threads.
-const TITLES: [(&str, &str); 52] = [
+const TITLES: [(&str, &str); 59] = [
     ("plain_add", "plain addition"),
     ("atomic_private", "an atomic of its own"),
     ("atomic_shared", "an atomic that all share"),
@@ -45,6 +45,13 @@ const TITLES: [(&str, &str); 52] = [
     ("budget_charge", "percid Budget, charge and release"),
     ("budget_load", "percid Budget, approximate"),
     ("read_buffer", "percid ReadBuffer, record"),
+    ("system_mixed", "the system's, objects of its own"),
+    ("system_shared", "the system's, shared objects"),
+    ("mimalloc_mixed", "mimalloc, objects of its own"),
+    ("mimalloc_shared", "mimalloc, shared objects"),
+    ("per_cpu_mixed", "percid PerCpu, objects of its own"),
+    ("per_cpu_shared", "percid PerCpu, shared objects"),
+    ("per_cpu_mimalloc_mixed", "percid PerCpu of mimalloc"),
     ("forced", "sent from CPU to CPU"),
     ("pipe", "woken through a pipe"),
     ("none", "no counter"),
@@ -72,6 +79,7 @@ mod tests {
         let operations = loops::operations(1).into_iter();
         let operations = operations.chain(loops::mask_operations());
         let operations = operations.chain(loops::sync_operations(1));
+        let operations = operations.chain(loops::alloc_operations(1));
         for operation in operations.chain([loops::plain_add(1)]) {
             let title = title(operation.name);
             let known = title == "mimalloc";

@@ -214,6 +214,24 @@ fn sync_measures_every_operation_and_leaves_nothing_over() {
 }
 
 #[test]
+fn alloc_measures_every_allocator_and_accounts_for_every_block() {
+    let document = json("bench alloc --seconds 0.2 --json");
+    assert_eq!(document["alloc_exact"], true);
+    let rows = list(&document, "alloc");
+    for op in ["plain_add", "system_mixed", "system_shared"] {
+        check_figure(rows, op, "none", (1, false));
+    }
+    for source in available_sources(&document) {
+        check_figure(rows, "per_cpu_mixed", source, (8, false));
+        check_figure(rows, "per_cpu_shared", source, (8, false));
+    }
+    let ratios = list(&document, "alloc_ratios");
+    let beside = |to: &str| ratios.iter().filter(|ratio| ratio["to"] == to).count();
+    assert!(beside("system_mixed") > 0 && beside("system_shared") > 0);
+    assert_eq!(beside("mimalloc_mixed") > 0, cfg!(feature = "peers"));
+}
+
+#[test]
 fn wander_measures_every_counter_on_both_courses() {
     let document = json("bench wander --seconds 0.1 --json");
     check_wander(&document);

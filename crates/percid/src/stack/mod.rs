@@ -33,7 +33,10 @@ mod testing;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 
 use crate::arena::STRIDE;
 use crate::critical::by_mark;
@@ -206,7 +209,33 @@ impl<T> Stack<T> {
     ///
     /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
     pub fn with_source(source: Source, capacity: u32) -> Result<Stack<T>, SourceError> {
-        let mut stack = Stack::new(capacity);
+        Stack::bounded_with_source(source, capacity, usize::MAX)
+    }
+
+    /// Creates a stack like [`bounded`](Stack::bounded) that uses `source`, whatever the process has
+    /// chosen.
+    ///
+    /// ```
+    /// use percid::{Source, Stack};
+    ///
+    /// let free: Stack<u32> = Stack::bounded_with_source(Source::Atomic, 1, 0)?;
+    /// assert_eq!((free.push(7), free.push(8)), (Ok(()), Err(8)));
+    /// # Ok::<(), percid::id::SourceError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`with_source`](Stack::with_source).
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
+    pub fn bounded_with_source(
+        source: Source,
+        capacity: u32,
+        shared: usize,
+    ) -> Result<Stack<T>, SourceError> {
+        let mut stack = Stack::bounded(capacity, shared);
         stack.handle = Handle::with_source(source, Needs::Fence, stack.bytes())?;
         Ok(stack)
     }
@@ -219,6 +248,28 @@ impl<T> Stack<T> {
     #[must_use]
     pub const fn capacity(&self) -> u32 {
         self.capacity as u32
+    }
+
+    /// Returns about how many items it has: those of every ID, and those of the shared list. It
+    /// misses items that another thread is currently moving.
+    ///
+    /// ```
+    /// let free = percid::Stack::new(64);
+    /// free.push(7).expect("room");
+    /// assert_eq!(free.item_count(), 1);
+    /// ```
+    #[must_use]
+    pub fn item_count(&self) -> usize {
+        let of_ids = match self.handle.state() {
+            State::Claimed(block, Some(source)) => {
+                let members = self.members.words_below(source.id_count());
+                let ids = members.flat_map(|(index, bits)| ids(index, bits));
+                let tops = ids.map(|id| block.word_of_id(id).load(Relaxed));
+                tops.map(|top| (top - 1).max(0) as usize).sum()
+            }
+            _ => 0,
+        };
+        of_ids + self.chunks.items()
     }
 
     const fn bytes(&self) -> usize {

@@ -1,5 +1,6 @@
 //! The measured operations: one file per family, each loop in the form of [`form`].
 
+mod alloc;
 mod counters;
 mod form;
 mod histograms;
@@ -18,6 +19,7 @@ mod metrics;
 
 use percid::Source;
 
+pub(crate) use alloc::operations as alloc_operations;
 pub(crate) use masks::operations as mask_operations;
 #[cfg(feature = "metrics-peers")]
 pub(crate) use metrics::operations as metrics_operations;

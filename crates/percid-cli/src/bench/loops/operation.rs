@@ -54,6 +54,7 @@ pub(crate) enum Family {
     Readers,
     References,
     Limits,
+    Allocators,
     #[cfg(feature = "metrics-peers")]
     Metrics,
 }
@@ -105,6 +106,7 @@ impl fmt::Display for Family {
             Family::Readers => "readers",
             Family::References => "references",
             Family::Limits => "limits and records",
+            Family::Allocators => "allocators",
             #[cfg(feature = "metrics-peers")]
             Family::Metrics => "metrics",
         })

@@ -57,6 +57,7 @@ fn document() -> Document {
         wander: None,
         intermittent: Some(IntermittentReport::fixed(rows).into()),
         sync: None,
+        alloc: None,
         published: None,
     }
 }

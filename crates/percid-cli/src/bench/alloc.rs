@@ -1,0 +1,90 @@
+//! `percid bench alloc`: percid-alloc's caches beside allocators that programs use.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::accounts::AccountReport;
+use super::benchmark::Benchmark;
+use super::figures::{self, Figure};
+use super::loops;
+use super::ops::comparisons::{self, Comparison, Ratio};
+use super::team::Placement;
+use crate::judged::{Judged, Part};
+use percid_command::exit::Failure;
+use percid_command::interrupt::Interrupt;
+
+/// Number of threads of the team that the scheduler places.
+const MANY: usize = 8;
+
+/// The caches in front of an allocator, and what they are compared to.
+const COMPARISONS: [Comparison; 5] = [
+    ("per_cpu_mixed", "system_mixed"),
+    ("per_cpu_mixed", "mimalloc_mixed"),
+    ("per_cpu_mimalloc_mixed", "mimalloc_mixed"),
+    ("per_cpu_shared", "system_shared"),
+    ("per_cpu_shared", "mimalloc_shared"),
+];
+
+/// The keys of `bench alloc` in the JSON document.
+#[derive(Debug, Serialize)]
+pub(crate) struct AllocReport {
+    /// `true` if every cached block is accounted for.
+    pub(crate) alloc_exact: bool,
+    alloc: Vec<Figure>,
+    alloc_ratios: Vec<Ratio>,
+}
+
+/// Measures until `length` is over or Ctrl-C is pressed.
+pub(crate) fn measure(
+    cpus: &[u32],
+    length: Duration,
+    interrupt: &Interrupt,
+) -> Result<Judged<AllocReport>, Failure> {
+    let two = &cpus[..cpus.len().min(2)];
+    let mut placements =
+        vec![Placement::Anywhere(1), Placement::one_on_each(two), Placement::Anywhere(MANY)];
+    placements.dedup();
+    let mut benchmark = Benchmark::new(placements, cpus, loops::alloc_operations)?;
+    let circumstances = benchmark.run("bench alloc", length, interrupt);
+    Ok(Judged::new(AllocReport::of(&benchmark), circumstances))
+}
+
+impl AllocReport {
+    fn of(benchmark: &Benchmark) -> AllocReport {
+        AllocReport {
+            alloc_exact: AccountReport::all(benchmark).iter().all(AccountReport::is_exact),
+            alloc: figures::figures(benchmark),
+            alloc_ratios: comparisons::ratios(benchmark, &COMPARISONS),
+        }
+    }
+}
+
+impl Part for AllocReport {
+    const NAME: &'static str = "alloc";
+    const TIMES: &'static [&'static str] =
+        &["ns_min", "ns_median", "ratio_to_plain_add", "median", "of_minima"];
+
+    fn counts(&self) -> String {
+        let verdict = if self.alloc_exact {
+            "every block is accounted for"
+        } else {
+            "A BLOCK WAS LOST OR COUNTED TWICE"
+        };
+        format!("  {verdict}\n")
+    }
+}
+
+impl fmt::Display for AllocReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "One object freed and one allocated, in nanoseconds; x: how many times plain_add with \
+             the same threads"
+        )?;
+        write!(f, "{}{}", figures::table(&self.alloc), self.counts())?;
+        writeln!(f, "\npercid's operation as a multiple of the one beside it")?;
+        write!(f, "{}", comparisons::table(&self.alloc_ratios))
+    }
+}
