@@ -308,7 +308,7 @@ todo() {
 
 # The results, as Markdown.
 long_table() {
-    echo "Commit $(git rev-parse --short HEAD), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)," \
+    echo "Commit $(git rev-parse --short HEAD), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sed -n 1p)," \
         "$(nproc) CPUs, Linux $(uname -r)."
     echo
     echo '| step | passed | failed | to do | minutes | failed units |'

@@ -41,7 +41,18 @@ run_format() {
     }
 }
 
-run_lint() { cargo clippy --workspace --all-targets --all-features -- -D warnings; }
+run_lint() {
+    whole_pipes
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+}
+
+# A reader that stops early fails its pipeline by luck: only if the writer has not written everything.
+whole_pipes() {
+    if git grep -nE '\| *(grep -[[:alpha:]]*q|head) ' -- .ci packaging '*.sh' ':!fuzz' ':!.ci/steps.sh'; then
+        echo "expected pipes whose readers read everything: grep without -q, sed -n 1p" >&2
+        return 1
+    fi
+}
 
 run_rustdoc() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 

@@ -62,14 +62,14 @@ done
 quietly dpkg -i "${packages[@]}"
 [ -z "$(dpkg --audit)" ] || wrong "dpkg finds the packages broken"
 # The trigger has run.
-ldconfig -p | grep -q 'libpercid\.so\.1 ' || wrong "the dynamic linker does not know libpercid.so.1"
+ldconfig -p | grep 'libpercid\.so\.1 ' >/dev/null || wrong "the dynamic linker does not know libpercid.so.1"
 tested library
 builds_and_runs_an_example
 if [[ " ${installed[*]} " == *" percid "* ]]; then tested commands; fi
 
 quietly dpkg --purge "${installed[@]}"
 if is_known; then wrong "dpkg still knows the packages"; fi
-if ldconfig -p | grep -q libpercid; then wrong "the dynamic linker still knows libpercid"; fi
+if ldconfig -p | grep libpercid >/dev/null; then wrong "the dynamic linker still knows libpercid"; fi
 cp -r /packages/example /tmp/without
 cd /tmp/without
 if dpkg-checkbuilddeps 2>/tmp/log; then wrong "percid-hits needs no libpercid-dev"; fi

@@ -30,9 +30,9 @@ packages=("$work"/RPMS/*/*.rpm)
 printf '%s\n' "${packages[@]##*/}"
 
 provided() { rpm --query --package --provides "$work"/RPMS/*/"percid-$1-$version"-*.rpm; }
-provided libs | grep -qxF 'libpercid.so.1(PERCID_1)(64bit)' || wrong "the library's symbol version is not provided"
-provided devel | grep -q '^percid-static = ' || wrong "the static library is not provided"
-rpm --query --package --requires "$work"/RPMS/*/"percid-devel-$version"-*.rpm | grep -q '^percid-libs' ||
+provided libs | grep -xF 'libpercid.so.1(PERCID_1)(64bit)' >/dev/null || wrong "the library's symbol version is not provided"
+provided devel | grep '^percid-static = ' >/dev/null || wrong "the static library is not provided"
+rpm --query --package --requires "$work"/RPMS/*/"percid-devel-$version"-*.rpm | grep '^percid-libs' >/dev/null ||
     wrong "percid-devel does not need percid-libs"
 
 for package in "${packages[@]}"; do

@@ -9,7 +9,7 @@ cd "$1"
 [ -e usr/lib/x86_64-linux-gnu/libc.so.6 ] && exit
 
 # The mirror is the one that this machine uses.
-mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' | sed -n 's/^Debian //p' | head -n 1)
+mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' | sed -n 's/^Debian //p' | sed -n 1p)
 [ -n "$mirror" ] || { echo "$0: the package lists name no mirror of Debian: run apt-get update" >&2; exit 1; }
 
 mkdir -p apt/lists/partial apt/cache/archives/partial

@@ -15,6 +15,24 @@ const ALIGN: usize = 16;
 /// Memory that a part of a class may keep for one ID, in bytes, unless the blocks are too large.
 const KEPT_BYTES: usize = 64 << 10;
 
+/// What all sizes are multiples of, in bytes.
+const UNIT: usize = 16;
+
+/// The class of each number of units. A program's sizes are hard to predict, so a computation with a
+/// branch costs more than a look.
+static CLASS_OF_UNITS: [u8; MAX_SIZE / UNIT + 1] = {
+    let mut classes = [0; MAX_SIZE / UNIT + 1];
+    let (mut units, mut class) = (0, 0);
+    while units < classes.len() {
+        if units * UNIT > SizeClass(class).size() {
+            class += 1;
+        }
+        classes[units] = class as u8;
+        units += 1;
+    }
+    classes
+};
+
 /// The class of a request, with its proof: always below [`CLASSES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SizeClass(usize);
@@ -26,12 +44,7 @@ impl SizeClass {
         if layout.align() > ALIGN || layout.size() > MAX_SIZE {
             return None;
         }
-        let last = layout.size().saturating_sub(1);
-        if last < 128 {
-            return Some(SizeClass(last / 16));
-        }
-        let doubling = last.ilog2() as usize;
-        Some(SizeClass(8 + (doubling - 7) * 4 + (last >> (doubling - 2)) % 4))
+        Some(SizeClass(CLASS_OF_UNITS[layout.size().div_ceil(UNIT)] as usize))
     }
 
     /// Returns all classes, smallest first.

@@ -280,7 +280,7 @@ fn exchange(allocator: &(impl GlobalAlloc + Sync), rounds: usize) -> usize {
                 let mut random = 0x9e37_79b9_7f4a_7c15 ^ thread as u64;
                 for _ in 0..rounds {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let size = 1 << (random >> 60) % 12;
+                    let size = 1 << ((random >> 60) % 12);
                     let mine = Object::new(allocator, layout(size, 1), (random >> 52) as u8);
                     let place = &places[(random >> 32) as usize % PLACES];
                     let before = place.lock().expect("a place").replace(mine);

@@ -120,7 +120,7 @@ impl Object {
     /// Allocates an object of 16 to 1,023 bytes: all powers of two are equally frequent.
     #[inline(always)]
     fn new(allocator: &impl GlobalAlloc, random: u64) -> Object {
-        let power = 16 << (random >> 32) % 6;
+        let power = 16 << ((random >> 32) % 6);
         let size = power + (random >> 40) as usize % power;
         // SAFETY: the layout has a size, and room for it in front.
         unsafe {
