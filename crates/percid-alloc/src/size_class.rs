@@ -15,7 +15,7 @@ const ALIGN: usize = 16;
 /// Memory that a part of a class may keep for one ID, in bytes, unless the blocks are too large.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// What all sizes are multiples of, in bytes.
+/// All sizes are multiples of it, in bytes.
 const UNIT: usize = 16;
 
 /// The class of each number of units. A program's sizes are hard to predict, so a computation with a

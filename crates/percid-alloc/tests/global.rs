@@ -60,7 +60,7 @@ fn use_it() -> usize {
 
 const USED: usize = 5 * 700;
 
-/// What the function before `main` returned.
+/// The result of the function before `main`.
 static BEFORE_MAIN: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn before_main() {
@@ -128,7 +128,7 @@ fn a_forked_child_allocates() {
     assert_eq!(status, 0, "the child's exit");
 }
 
-/// What ended threads had freed is cached once for the CPUs, not once for each thread.
+/// Blocks that ended threads had freed are cached once for the CPUs, not once for each thread.
 #[test]
 fn many_threads_cache_no_more_than_few() {
     let cached_after = |threads: usize| {
