@@ -503,7 +503,9 @@ and beside them with allocators alone (source none).
 
 Each is measured with one thread, with one thread pinned to each of two CPUs, and with 8
 threads. Rounds, batches and figures are those of `percid bench ops`; so are the ratios, the
-list `alloc_ratios` in JSON. At the end every block of PerCpu must be an object, cached or given
+list `alloc_ratios` in JSON. The list `alloc_idle` has the memory that each allocator keeps
+(`kept`, bytes), measured by a process of its own: as many threads as --idle-threads says have
+each used 1 MiB of such objects, two at a time, and wait with none. At the end every block of PerCpu must be an object, cached or given
 back; otherwise `alloc_exact` is false, which is an error.";
 
 const ALLOC_EXAMPLES: &str = "\
@@ -595,6 +597,14 @@ pub(crate) struct SyncArguments {
 pub(crate) struct AllocArguments {
     #[command(flatten)]
     pub(crate) length: Length,
+
+    /// Numbers of threads for which the memory that is kept is measured, separated by commas
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10, 100, 1000], value_parser = thread_count)]
+    pub(crate) idle_threads: Vec<usize>,
+
+    /// Measure the memory that one allocator keeps, and print that only
+    #[arg(long, value_name = "ALLOCATOR", hide = true)]
+    pub(crate) idle_of: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -621,13 +631,21 @@ pub(crate) struct IncrementsArguments {
     pub(crate) note: Option<String>,
 }
 
+/// The largest number of threads of a benchmark.
+const MAX_THREADS: usize = 4096;
+
 /// Parses a range of thread counts.
 fn threads(text: &str) -> Result<(usize, usize), String> {
-    const MAX_THREADS: usize = 4096;
     text.split_once('-')
         .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)))
         .filter(|&(first, last)| 1 <= first && first <= last && last <= MAX_THREADS)
         .ok_or_else(|| format!("expected FIRST-LAST with 1 <= FIRST <= LAST <= {MAX_THREADS}"))
+}
+
+/// Parses one number of threads.
+fn thread_count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MAX_THREADS).contains(count));
+    count.ok_or_else(|| format!("expected 1 to {MAX_THREADS}"))
 }
 
 /// Reads the arguments. `Err` is the exit status after help, the version or an error has been

@@ -1,5 +1,7 @@
 //! `percid bench alloc`: percid-alloc's caches beside allocators that programs use.
 
+pub(super) mod idle;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use super::loops;
 use super::ops::comparisons::{self, Comparison, Ratio};
 use super::team::Placement;
 use crate::judged::{Judged, Part};
+use idle::Idle;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 
@@ -34,29 +37,33 @@ pub(crate) struct AllocReport {
     pub(crate) alloc_exact: bool,
     alloc: Vec<Figure>,
     alloc_ratios: Vec<Ratio>,
+    alloc_idle: Vec<Idle>,
 }
 
 /// Measures until `length` is over or Ctrl-C is pressed.
 pub(crate) fn measure(
     cpus: &[u32],
     length: Duration,
+    idle_threads: &[usize],
     interrupt: &Interrupt,
 ) -> Result<Judged<AllocReport>, Failure> {
+    let idle = idle::measure(idle_threads, interrupt);
     let two = &cpus[..cpus.len().min(2)];
     let mut placements =
         vec![Placement::Anywhere(1), Placement::one_on_each(two), Placement::Anywhere(MANY)];
     placements.dedup();
     let mut benchmark = Benchmark::new(placements, cpus, loops::alloc_operations)?;
     let circumstances = benchmark.run("bench alloc", length, interrupt);
-    Ok(Judged::new(AllocReport::of(&benchmark), circumstances))
+    Ok(Judged::new(AllocReport::of(&benchmark, idle), circumstances))
 }
 
 impl AllocReport {
-    fn of(benchmark: &Benchmark) -> AllocReport {
+    fn of(benchmark: &Benchmark, alloc_idle: Vec<Idle>) -> AllocReport {
         AllocReport {
             alloc_exact: AccountReport::all(benchmark).iter().all(AccountReport::is_exact),
             alloc: figures::figures(benchmark),
             alloc_ratios: comparisons::ratios(benchmark, &COMPARISONS),
+            alloc_idle,
         }
     }
 }
@@ -72,7 +79,7 @@ impl Part for AllocReport {
         } else {
             "A BLOCK WAS LOST OR COUNTED TWICE"
         };
-        format!("  {verdict}\n")
+        format!("  {verdict}\n{}", idle::Table(&self.alloc_idle))
     }
 }
 

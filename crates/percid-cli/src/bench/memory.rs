@@ -61,7 +61,7 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
 
 /// Returns the resident anonymous memory of this process. It requires two equal readings, because
 /// threads that have just ended still free memory. `None` if no two readings are equal.
-fn resident_kib() -> Option<usize> {
+pub(super) fn resident_kib() -> Option<usize> {
     const READINGS: usize = 200;
     let mut before = read_resident_kib()?;
     for _ in 0..READINGS {

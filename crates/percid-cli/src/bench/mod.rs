@@ -32,8 +32,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::{
-    BenchArguments, BenchPart, EverythingArguments, IncrementsArguments, IntermittentArguments,
-    PartArguments,
+    AllocArguments, BenchArguments, BenchPart, EverythingArguments, IncrementsArguments,
+    IntermittentArguments, PartArguments,
 };
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
@@ -67,6 +67,9 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
         let kib = other_memory.first().copied().unwrap_or(0);
         return intermittent::compete(*cpu as u32, kib);
     }
+    if let BenchPart::Alloc(AllocArguments { idle_of: Some(of), idle_threads, .. }) = part {
+        return alloc::idle::child(of, idle_threads[0]);
+    }
     #[cfg(not(feature = "metrics-peers"))]
     if let BenchPart::Metrics(_) = part {
         return Err(no_clients());
@@ -97,7 +100,7 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
             return session.tables();
         }
         BenchPart::Alloc(alloc) => {
-            session.alloc(alloc.length.seconds.unwrap_or(DEFAULT_ALLOC))?;
+            session.alloc(alloc)?;
             return session.tables();
         }
         BenchPart::Wander(wander) => {
@@ -206,9 +209,11 @@ impl Session {
         Ok(())
     }
 
-    fn alloc(&mut self, length: Duration) -> Result<(), Failure> {
+    fn alloc(&mut self, arguments: &AllocArguments) -> Result<(), Failure> {
+        let length = arguments.length.seconds.unwrap_or(DEFAULT_ALLOC);
+        let idle = &arguments.idle_threads;
         self.document.alloc =
-            self.part(|cpus, interrupt| alloc::measure(cpus, length, interrupt))?;
+            self.part(|cpus, interrupt| alloc::measure(cpus, length, idle, interrupt))?;
         Ok(())
     }
 

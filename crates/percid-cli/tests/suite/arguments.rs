@@ -27,6 +27,7 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("bench ops --seconds", "--seconds"),
         ("bench increments --threads 8-1", "FIRST <= LAST"),
         ("bench increments --threads 0-1", "1 <= FIRST"),
+        ("bench alloc --idle-threads 10,0", "1 to 4096"),
         ("bench increments --note x", "--svg"),
         ("bench increments --svg /no/such/folder/x.svg", "folder that exists"),
         ("bench mask --nonsense", "--seconds"),

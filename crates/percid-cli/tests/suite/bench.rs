@@ -215,7 +215,7 @@ fn sync_measures_every_operation_and_leaves_nothing_over() {
 
 #[test]
 fn alloc_measures_every_allocator_and_accounts_for_every_block() {
-    let document = json("bench alloc --seconds 0.2 --json");
+    let document = json("bench alloc --seconds 0.2 --idle-threads 3 --json");
     assert_eq!(document["alloc_exact"], true);
     let rows = list(&document, "alloc");
     for op in ["plain_add", "system_mixed", "system_shared"] {
@@ -229,6 +229,11 @@ fn alloc_measures_every_allocator_and_accounts_for_every_block() {
     let beside = |to: &str| ratios.iter().filter(|ratio| ratio["to"] == to).count();
     assert!(beside("system_mixed") > 0 && beside("system_shared") > 0);
     assert_eq!(beside("mimalloc_mixed") > 0, cfg!(feature = "peers"));
+    let idle = list(&document, "alloc_idle");
+    assert_eq!(idle.len(), if cfg!(feature = "peers") { 4 } else { 2 });
+    let own = idle.iter().find(|row| row["allocator"] == "per_cpu").expect("a row");
+    assert_eq!(own["threads"], 3);
+    assert!(own["cached"].as_u64().is_some_and(|bytes| bytes > 0), "{own}");
 }
 
 #[test]

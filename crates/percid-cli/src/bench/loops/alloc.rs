@@ -65,7 +65,7 @@ fn mimalloc_operations(workers: usize) -> impl Iterator<Item = Operation> {
 /// mimalloc, called by its C interface.
 #[cfg(feature = "peers")]
 #[derive(Clone, Copy)]
-struct Mimalloc;
+pub(crate) struct Mimalloc;
 
 // SAFETY: mimalloc returns blocks of the requested size, with an alignment of 16 bytes for sizes that
 // are multiples of it, and at least that of the size's lowest bit otherwise. The operations ask for

@@ -19,6 +19,8 @@ mod metrics;
 
 use percid::Source;
 
+#[cfg(feature = "peers")]
+pub(crate) use alloc::Mimalloc;
 pub(crate) use alloc::operations as alloc_operations;
 pub(crate) use masks::operations as mask_operations;
 #[cfg(feature = "metrics-peers")]
