@@ -246,6 +246,7 @@ pub unsafe extern "C" fn percid_rwlock_destroy(lock: *mut Rwlock) -> c_int {
         _ => unsafe { LOCKS.destroy(lock) },
     }
 }
+
 impl Rwlock {
     /// Locks for reading, within a time if there is one.
     #[inline(always)]

@@ -1,9 +1,8 @@
 //! Machines and workloads by name, or from the user's files.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
+use percid_sim::file;
 use percid_sim::machine::Machine;
 use percid_sim::mask;
 use percid_sim::numa;
@@ -72,12 +71,7 @@ pub fn mask_workload(name: &str) -> Result<mask::Workload, Failure> {
 }
 
 fn read(name: &str) -> Result<String, Failure> {
-    fs::read_to_string(name).map_err(|cause| {
-        Failure::Usage(match cause.kind() {
-            io::ErrorKind::InvalidData => format!("{name}: expected text in UTF-8"),
-            _ => format!("{name}: {cause}"),
-        })
-    })
+    file::read(Path::new(name)).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
 /// Checks that a name that is not known looks like a file.

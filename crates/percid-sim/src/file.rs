@@ -1,6 +1,9 @@
 //! Files that users write; errors name the line and the field.
 
 use std::fmt;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
@@ -49,6 +52,25 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Returns the text of a file.
+///
+/// ```
+/// let fault = percid_sim::file::read("/no/such/file".as_ref()).unwrap_err();
+/// assert_eq!(fault.line(), None);
+/// ```
+///
+/// # Errors
+///
+/// The file cannot be read, or is no text in UTF-8.
+pub fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|cause| {
+        Error::of_file(match cause.kind() {
+            ErrorKind::InvalidData => "expected text in UTF-8".to_owned(),
+            _ => cause.to_string(),
+        })
+    })
+}
 
 /// Reads TOML into a type, which defines the fields.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {

@@ -18,9 +18,6 @@ use idle::Idle;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 
-/// Number of threads of the team that the scheduler places.
-const MANY: usize = 8;
-
 /// The caches in front of an allocator, and what they are compared to.
 const COMPARISONS: [Comparison; 5] = [
     ("per_cpu_mixed", "system_mixed"),
@@ -48,11 +45,8 @@ pub(crate) fn measure(
     interrupt: &Interrupt,
 ) -> Result<Judged<AllocReport>, Failure> {
     let idle = idle::measure(idle_threads, interrupt);
-    let two = &cpus[..cpus.len().min(2)];
-    let mut placements =
-        vec![Placement::Anywhere(1), Placement::one_on_each(two), Placement::Anywhere(MANY)];
-    placements.dedup();
-    let mut benchmark = Benchmark::new(placements, cpus, loops::alloc_operations)?;
+    let mut benchmark =
+        Benchmark::new(Placement::one_two_and_eight(cpus), cpus, loops::alloc_operations)?;
     let circumstances = benchmark.run("bench alloc", length, interrupt);
     Ok(Judged::new(AllocReport::of(&benchmark, idle), circumstances))
 }

@@ -15,9 +15,6 @@ use crate::judged::{Judged, Part};
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 
-/// Number of threads of the team that the scheduler places.
-const MANY: usize = 8;
-
 /// Operations and their measures: the addition, and what programs use today.
 const COMPARISONS: [Comparison; 14] = [
     ("rw_lock_read", "counter_add"),
@@ -51,11 +48,8 @@ pub(crate) fn measure(
     length: Duration,
     interrupt: &Interrupt,
 ) -> Result<Judged<SyncReport>, Failure> {
-    let two = &cpus[..cpus.len().min(2)];
-    let mut placements =
-        vec![Placement::Anywhere(1), Placement::one_on_each(two), Placement::Anywhere(MANY)];
-    placements.dedup();
-    let mut benchmark = Benchmark::new(placements, cpus, loops::sync_operations)?;
+    let mut benchmark =
+        Benchmark::new(Placement::one_two_and_eight(cpus), cpus, loops::sync_operations)?;
     let circumstances = benchmark.run("bench sync", length, interrupt);
     Ok(Judged::new(SyncReport::of(&benchmark), circumstances))
 }

@@ -31,6 +31,15 @@ impl Placement {
         }
     }
 
+    /// Returns one thread, one on each of two CPUs, and eight that the scheduler places.
+    pub(crate) fn one_two_and_eight(cpus: &[u32]) -> Vec<Placement> {
+        let two = &cpus[..cpus.len().min(2)];
+        let mut placements =
+            vec![Placement::Anywhere(1), Placement::one_on_each(two), Placement::Anywhere(8)];
+        placements.dedup();
+        placements
+    }
+
     pub(crate) fn threads(&self) -> usize {
         match self {
             Placement::Anywhere(threads) => *threads,

@@ -2,7 +2,6 @@
 //! differences.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::Machine;
@@ -28,16 +27,9 @@ impl Machine {
     /// Returns the errors of [`parse`](Machine::parse) for this file or a base. Also returns an error
     /// if a file cannot be read, or if the bases form a cycle.
     pub fn read(path: &Path) -> Result<Machine, Error> {
-        let text = text_of(path).map_err(Error::of_file)?;
+        let text = file::read(path)?;
         machine(&text, Some(&Heir { path, of: None }))
     }
-}
-
-fn text_of(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|cause| match cause.kind() {
-        ErrorKind::InvalidData => "expected text in UTF-8".to_owned(),
-        _ => cause.to_string(),
-    })
 }
 
 /// A file that is being read, and the file whose base it is.
@@ -76,7 +68,7 @@ fn base(name: &str, heir: Option<&Heir<'_>>) -> Result<Machine, String> {
         return Err(format!("expected a base that is another machine, found a circle: {circle}"));
     }
     let cannot = |fault: &dyn std::fmt::Display| format!("{}: {fault}", path.display());
-    let text = text_of(&path).map_err(|fault| cannot(&fault))?;
+    let text = file::read(&path).map_err(|fault| cannot(&fault))?;
     machine(&text, Some(&Heir { path: &path, of: Some(heir) })).map_err(|fault| cannot(&fault))
 }
 

@@ -225,7 +225,7 @@ impl<T> Stack<T> {
     ///
     /// # Errors
     ///
-    /// As for [`with_source`](Stack::with_source).
+    /// The errors of [`with_source`](Stack::with_source).
     ///
     /// # Panics
     ///

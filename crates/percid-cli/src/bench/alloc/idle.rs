@@ -81,7 +81,7 @@ pub(crate) fn child(of: &str, threads: usize) -> Result<Exit, Failure> {
         "mimalloc" => kept_by(of, threads, &Mimalloc, |_| 0),
         #[cfg(feature = "peers")]
         "per_cpu_mimalloc" => kept_by(of, threads, &PerCpu::new(Mimalloc), cached),
-        _ => None,
+        _ => return Err(Failure::Usage(format!("--idle-of: expected {}", ALLOCATORS.join(", ")))),
     };
     let none = || io::Error::other("the kernel does not say how much memory it has");
     let idle = idle.ok_or_else(none).map_err(|cause| Failure::new("cannot measure", cause))?;
