@@ -12,6 +12,7 @@ use std::{ptr, thread};
 use percid::Source;
 
 use crate::PerCpu;
+use crate::cache::{Block, Cache};
 use crate::size_class::SizeClass;
 
 /// The system's allocator, with a list of its blocks, and a number of calls after which it refuses.
@@ -244,6 +245,28 @@ fn no_more_is_cached_than_the_limit() {
 fn the_object_and_the_lists_of_an_id_have_the_size_that_the_contract_states() {
     let of_id: usize = SizeClass::all().map(|class| (class.capacity() as usize + 1) * 8).sum();
     assert_eq!((size_of::<PerCpu<System>>() >> 10, of_id >> 10), (12, 48));
+}
+
+/// The thread may have moved to a CPU whose part is full when it obtains the next blocks.
+#[test]
+fn blocks_obtained_without_room_go_back() {
+    let ledger = Ledger::new();
+    let class = SizeClass::of(layout(32_768, 8)).expect("a class");
+    let cache = Cache::with_source(class, Source::Atomic).expect("atomics can always be used");
+    let mut pushed = 0;
+    // SAFETY: the layout of a class has a size.
+    while let Some(block) = Block::new(unsafe { ledger.alloc(class.layout()) }) {
+        if let Err(block) = cache.push(block) {
+            // SAFETY: the block is the ledger's, and nobody else has it.
+            unsafe { ledger.dealloc(block.address(), class.layout()) };
+            break;
+        }
+        pushed += 1;
+    }
+    (0..10).for_each(|_| cache.refill(&ledger));
+    assert_eq!((ledger.count(), cache.count()), (pushed, pushed));
+    cache.drain(&ledger);
+    assert_eq!(ledger.count(), 0);
 }
 
 /// The lists lie outside the blocks, so that what is written to a freed block changes no list.
