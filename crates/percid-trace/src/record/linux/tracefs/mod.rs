@@ -45,7 +45,8 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, S
     }
     let events = Events::of_target(&instance, options.extra, process.is_none())?;
     let own = Buffer::new(instance, events)?;
-    Ok(Tracefs { own, others, targets, _probes: probes })
+    let at_once = (options.kernel_buffer_kib as usize * 1024).div_ceil(own.layout.size).max(1);
+    Ok(Tracefs { own, others, targets, at_once, _probes: probes })
 }
 
 fn new_instance(tracefs: &Path, options: &Options) -> Result<Instance, String> {
@@ -85,6 +86,9 @@ pub(super) struct Tracefs {
     others: Option<Buffer>,
     /// The threads that were there when it began, until they are passed on.
     targets: Option<BTreeSet<Tid>>,
+    /// Number of sub-buffers of a CPU that are taken before those of the next one: as many as it has.
+    /// More may come as fast as they are taken, and what was taken is in memory until it is settled.
+    at_once: usize,
     /// Removed after the instances that use them.
     _probes: Option<Probes>,
 }
@@ -106,7 +110,7 @@ impl Buffers for Tracefs {
     }
 
     fn drain(&mut self, stream: &mut Stream) -> Result<u64, String> {
-        self.take(stream, AT_ONCE)
+        self.take(stream, self.at_once)
     }
 
     fn end(&mut self, stream: &mut Stream) -> Result<(), String> {
@@ -124,10 +128,6 @@ impl Buffers for Tracefs {
         self.own.events.without.clone()
     }
 }
-
-/// The number of sub-buffers of a CPU that are taken before those of the next one, as more may come
-/// as fast.
-const AT_ONCE: usize = 4096;
 
 impl Tracefs {
     fn take(&mut self, stream: &mut Stream, pages: usize) -> Result<u64, String> {
