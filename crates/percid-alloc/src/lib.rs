@@ -10,4 +10,5 @@ mod statistics;
 mod tests;
 
 pub use per_cpu::PerCpu;
+pub use size_class::MAX_SIZE;
 pub use statistics::{ClassStatistics, Statistics};

@@ -64,7 +64,7 @@ const SLOW_PER_LOOK: usize = 128;
 pub struct PerCpu<A: GlobalAlloc> {
     behind: A,
     caches: [Cache; CLASSES],
-    limit: usize,
+    limit: AtomicUsize,
     /// Number of operations that the caches did not serve alone.
     slow: AtomicUsize,
 }
@@ -106,7 +106,7 @@ impl<A: GlobalAlloc> PerCpu<A> {
         let caches = unsafe {
             std::mem::transmute::<[MaybeUninit<Cache>; CLASSES], [Cache; CLASSES]>(caches)
         };
-        PerCpu { behind, caches, limit: bytes, slow: AtomicUsize::new(0) }
+        PerCpu { behind, caches, limit: AtomicUsize::new(bytes), slow: AtomicUsize::new(0) }
     }
 
     /// Creates an allocator like [`with_limit`](PerCpu::with_limit) that uses `source`, whatever the
@@ -139,8 +139,22 @@ impl<A: GlobalAlloc> PerCpu<A> {
     /// assert_eq!(percid_alloc::PerCpu::with_limit(System, 4096).limit(), 4096);
     /// ```
     #[must_use]
-    pub const fn limit(&self) -> usize {
-        self.limit
+    pub fn limit(&self) -> usize {
+        self.limit.load(Relaxed)
+    }
+
+    /// Sets the number of bytes that are cached at most, from the next look on
+    /// ([`with_limit`](PerCpu::with_limit)).
+    ///
+    /// ```
+    /// use std::alloc::System;
+    ///
+    /// static CACHED: percid_alloc::PerCpu<System> = percid_alloc::PerCpu::new(System);
+    /// CACHED.set_limit(1 << 20);
+    /// assert_eq!(CACHED.limit(), 1 << 20);
+    /// ```
+    pub fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes, Relaxed);
     }
 
     /// Returns the allocator behind.
@@ -196,6 +210,50 @@ impl<A: GlobalAlloc> PerCpu<A> {
         Statistics { classes: std::array::from_fn(of) }
     }
 
+    /// Frees an object whose layout is not known: for `free` of C. Its block is cached for requests
+    /// that it can serve; one that is larger than what is cached, or too small, goes to the allocator
+    /// behind with the layout of `usable` bytes aligned to 16.
+    ///
+    /// ```
+    /// use std::alloc::{GlobalAlloc, Layout, System};
+    ///
+    /// let cached = percid_alloc::PerCpu::new(System);
+    /// // SAFETY: the layout has a size. `System` frees blocks of every layout on Unix, where the
+    /// // block is that of `malloc(32)`.
+    /// # #[cfg(unix)]
+    /// unsafe {
+    ///     let object = cached.alloc(Layout::from_size_align_unchecked(20, 1));
+    ///     cached.dealloc_by_usable_size(object, 32);
+    /// }
+    /// # #[cfg(unix)]
+    /// assert_eq!(cached.trim(), 32);
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// The object is this allocator's, or that of the allocator behind, aligned to 16 bytes, and not
+    /// used any more. Its block has `usable` bytes that an object may use. The allocator behind frees
+    /// a block whatever layout is named.
+    #[inline]
+    pub unsafe fn dealloc_by_usable_size(&self, object: *mut u8, usable: usize) {
+        let (Some(class), Some(block)) = (SizeClass::within(usable), Block::new(object)) else {
+            // SAFETY: the caller guarantees that the layout does not matter. It is a valid one: no
+            // object has more bytes than the largest layout.
+            return unsafe {
+                let layout = Layout::from_size_align_unchecked(usable, 16);
+                self.behind.dealloc(object, layout);
+            };
+        };
+        self.keep(class, block);
+    }
+
+    #[inline(always)]
+    fn keep(&self, class: SizeClass, block: Block) {
+        if let Err(block) = self.cache(class).push(block) {
+            self.give_back(class, block);
+        }
+    }
+
     #[inline(always)]
     fn cache(&self, class: SizeClass) -> &Cache {
         // SAFETY: the index of a class is below the number of classes.
@@ -241,10 +299,11 @@ impl<A: GlobalAlloc> PerCpu<A> {
     fn keep_limit(&self) {
         let bytes = |class: SizeClass| self.cache(class).count() * class.size();
         let mut cached: usize = SizeClass::all().map(bytes).sum();
-        if cached <= self.limit {
+        let limit = self.limit();
+        if cached <= limit {
             return;
         }
-        while cached > self.limit / 4 * 3 {
+        while cached > limit / 4 * 3 {
             let Some(largest) = SizeClass::all().max_by_key(|&class| bytes(class)) else { return };
             let returned = self.cache(largest).drain(&self.behind);
             if returned == 0 {
@@ -298,9 +357,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for PerCpu<A> {
             // from there.
             return unsafe { self.behind.dealloc(object, layout) };
         };
-        if let Err(block) = self.cache(class).push(block) {
-            self.give_back(class, block);
-        }
+        self.keep(class, block);
     }
 
     #[inline]
@@ -340,6 +397,6 @@ impl<A: GlobalAlloc> Drop for PerCpu<A> {
 
 impl<A: GlobalAlloc> fmt::Debug for PerCpu<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PerCpu").field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("PerCpu").field("limit", &self.limit()).finish_non_exhaustive()
     }
 }

@@ -6,8 +6,12 @@ use std::alloc::Layout;
 /// Number of size classes.
 pub(crate) const CLASSES: usize = 40;
 
-/// The largest cached block, in bytes.
-pub(crate) const MAX_SIZE: usize = 32 << 10;
+/// The size of the largest cached block, in bytes. Larger requests go to the allocator behind.
+///
+/// ```
+/// assert_eq!(percid_alloc::MAX_SIZE, 32 << 10);
+/// ```
+pub const MAX_SIZE: usize = 32 << 10;
 
 /// The alignment of all cached blocks, in bytes: that of `malloc` on 64-bit systems.
 const ALIGN: usize = 16;
@@ -33,6 +37,23 @@ static CLASS_OF_UNITS: [u8; MAX_SIZE / UNIT + 1] = {
     classes
 };
 
+/// The largest class whose blocks have no more than each number of units, and one more: 0 is none.
+static CLASS_WITHIN_UNITS: [u8; MAX_SIZE / UNIT + 1] = {
+    let mut classes = [0; MAX_SIZE / UNIT + 1];
+    let (mut units, mut class) = (0, 0);
+    while units < classes.len() {
+        if class < CLASSES && units * UNIT >= SizeClass(class).size() {
+            class += 1;
+        }
+        classes[units] = class as u8;
+        units += 1;
+    }
+    classes
+};
+
+/// Bytes that an allocator may add to the largest cached block without that its class is lost.
+const SURPLUS: usize = 64;
+
 /// The class of a request, with its proof: always below [`CLASSES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SizeClass(usize);
@@ -45,6 +66,20 @@ impl SizeClass {
             return None;
         }
         Some(SizeClass(CLASS_OF_UNITS[layout.size().div_ceil(UNIT)] as usize))
+    }
+
+    /// Returns the class whose requests a block of so many bytes can serve; `None` if the block is too
+    /// small for all of them, or larger than what is cached.
+    #[inline(always)]
+    pub(crate) const fn within(bytes: usize) -> Option<SizeClass> {
+        if bytes > MAX_SIZE + SURPLUS {
+            return None;
+        }
+        let units = if bytes > MAX_SIZE { MAX_SIZE / UNIT } else { bytes / UNIT };
+        match CLASS_WITHIN_UNITS[units] {
+            0 => None,
+            class => Some(SizeClass(class as usize - 1)),
+        }
     }
 
     /// Returns all classes, smallest first.
@@ -106,6 +141,15 @@ mod tests {
             assert!(class.size() <= size.max(1) + 15 || size * 5 >= class.size() * 4, "{size}");
         }
         assert_eq!(sizes.last(), Some(&MAX_SIZE));
+    }
+
+    #[test]
+    fn a_block_serves_the_largest_class_that_it_holds() {
+        for bytes in 0..=MAX_SIZE + SURPLUS {
+            let largest = SizeClass::all().rfind(|class| class.size() <= bytes);
+            assert_eq!(SizeClass::within(bytes), largest, "{bytes}");
+        }
+        assert_eq!(SizeClass::within(MAX_SIZE + SURPLUS + 1), None);
     }
 
     #[test]
