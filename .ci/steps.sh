@@ -152,6 +152,8 @@ run_test() {
     cargo test --workspace
     # With its export, which is not among the default features.
     cargo test -p percid-opentelemetry --features otlp
+    # In the workspace it has the marks of percid-malloc.
+    cargo test -p percid-alloc
 }
 
 # Tests that say `#[ignore = "slow: ..."]`. Others that are ignored take longer, or are the children of tests.

@@ -1,33 +1,17 @@
 //! The cached blocks of one size class.
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use percid::id::SourceError;
 use percid::{Counter, Source, Stack};
 
+use crate::block::Block;
+use crate::mark::{set_mark, take_mark};
 use crate::size_class::SizeClass;
 
 /// The largest number of blocks that one call obtains or gives back.
 const MAX_BATCH: u32 = 32;
-
-/// A free block, which belongs to whoever has it.
-pub(crate) struct Block(NonNull<u8>);
-
-// SAFETY: a free block is memory that nothing refers to.
-unsafe impl Send for Block {}
-
-impl Block {
-    pub(crate) fn new(address: *mut u8) -> Option<Block> {
-        NonNull::new(address).map(Block)
-    }
-
-    #[inline(always)]
-    pub(crate) fn address(&self) -> *mut u8 {
-        self.0.as_ptr()
-    }
-}
 
 /// The free blocks of a class. Their addresses lie outside the blocks, so a program that writes
 /// beyond an object, or after it was freed, does not change them.
@@ -66,11 +50,14 @@ impl Cache {
 
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<Block> {
-        self.blocks.pop()
+        let block = self.blocks.pop()?;
+        take_mark(&block);
+        Some(block)
     }
 
     #[inline(always)]
     pub(crate) fn push(&self, block: Block) -> Result<(), Block> {
+        set_mark(&block);
         self.blocks.push(block)
     }
 
@@ -88,8 +75,7 @@ impl Cache {
             // SAFETY: the layout of a class is at least 16 bytes.
             let Some(block) = Block::new(unsafe { behind.alloc(self.layout) }) else { break };
             if let Err(block) = self.push(block) {
-                // SAFETY: the block was obtained with this layout, and nobody else has it.
-                unsafe { behind.dealloc(block.address(), self.layout) };
+                self.return_to(behind, block);
                 break;
             }
             obtained += 1;
@@ -104,9 +90,7 @@ impl Cache {
         let mut next = Some(block);
         let mut returned = 0;
         while let Some(block) = next {
-            // SAFETY: blocks of this cache were obtained with its layout, and nobody else has this
-            // one.
-            unsafe { behind.dealloc(block.address(), self.layout) };
+            self.return_to(behind, block);
             returned += 1;
             next = if returned < i64::from(self.max_batch()) { self.pop() } else { None };
         }
@@ -115,11 +99,15 @@ impl Cache {
 
     /// Gives back all blocks, and returns their number of bytes.
     pub(crate) fn drain(&self, behind: &impl GlobalAlloc) -> usize {
-        // SAFETY: as in `give_back`.
-        let dealloc = |block: Block| unsafe { behind.dealloc(block.address(), self.layout) };
-        let returned = self.blocks.drain(dealloc);
+        let returned = self.blocks.drain(|block| self.return_to(behind, block));
         self.returned.add(returned as i64);
         returned * self.layout.size()
+    }
+
+    fn return_to(&self, behind: &impl GlobalAlloc, block: Block) {
+        take_mark(&block);
+        // SAFETY: blocks of this cache were obtained with its layout, and nobody else has this one.
+        unsafe { behind.dealloc(block.address(), self.layout) };
     }
 
     /// Returns half of what an ID keeps: afterwards the part is neither full nor empty.

@@ -24,6 +24,8 @@ use crate::size_class::CLASSES;
 pub struct Statistics {
     /// The size classes, smallest blocks first.
     pub classes: [ClassStatistics; CLASSES],
+    /// Number of frees of blocks that were in a cache already; 0 without the feature `checked`.
+    pub freed_twice: u64,
 }
 
 impl Statistics {

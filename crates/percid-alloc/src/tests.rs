@@ -12,7 +12,8 @@ use std::{ptr, thread};
 use percid::Source;
 
 use crate::PerCpu;
-use crate::cache::{Block, Cache};
+use crate::block::Block;
+use crate::cache::Cache;
 use crate::size_class::SizeClass;
 
 /// The system's allocator, with a list of its blocks, and a number of calls after which it refuses.
@@ -269,6 +270,35 @@ fn blocks_obtained_without_room_go_back() {
     assert_eq!(ledger.count(), 0);
 }
 
+#[cfg(all(
+    feature = "checked",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+    not(miri)
+))]
+#[test]
+fn a_block_that_is_freed_twice_is_noticed_and_stays_one_block() {
+    on_every_source(|allocator| {
+        let free_and_count = |times: usize| {
+            let objects: Vec<*mut u8> = (0..10)
+                // SAFETY: the layout has a size.
+                .map(|_| unsafe { allocator.alloc(layout(48, 8)) })
+                .collect();
+            let distinct: std::collections::HashSet<_> = objects.iter().collect();
+            assert_eq!(distinct.len(), 10);
+            for object in objects.iter().flat_map(|object| vec![*object; times]) {
+                // SAFETY: none for the second free, which is the planted fault: the block is left as it is.
+                unsafe { allocator.dealloc(object, layout(48, 8)) };
+            }
+            allocator.statistics().freed_twice
+        };
+        assert_eq!(free_and_count(2), 10);
+        // Objects that nobody wrote to are no free blocks, wherever their blocks come from.
+        assert_eq!(free_and_count(1), 10);
+        allocator.trim();
+        assert_eq!(free_and_count(1), 10);
+    });
+}
+
 /// The lists lie outside the blocks, so that what is written to a freed block changes no list.
 #[test]
 fn lists_survive_what_is_written_to_freed_blocks() {
@@ -351,6 +381,7 @@ fn a_block_that_two_objects_have_is_noticed() {
     leaky.0.twice.store(block, Relaxed);
     let allocator = PerCpu::new(leaky);
     assert!(exchange(&allocator, 1000) > 0);
+    drop(allocator);
     // SAFETY: the one block, which nobody uses any more.
     unsafe { System.dealloc(block, layout(4096, 16)) };
 }

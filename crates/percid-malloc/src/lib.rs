@@ -15,6 +15,6 @@ use percid_alloc::PerCpu;
 /// The caches of the process.
 static CACHES: PerCpu<Next> = PerCpu::new(Next);
 
-/// What this library itself allocates comes from the allocator behind.
+/// This library's own memory comes from the allocator behind.
 #[global_allocator]
 static OWN: Next = Next;

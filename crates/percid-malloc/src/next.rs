@@ -42,7 +42,7 @@ macro_rules! functions {
             ///
             /// # Safety
             ///
-            /// What the function's manual page demands.
+            /// The obligations in the function's manual page.
             #[inline(always)]
             pub(crate) unsafe fn call($($argument: $type),*) $(-> $result)? {
                 // SAFETY: the pointer is that of `first`, or of the function that the loader found

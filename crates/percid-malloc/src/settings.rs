@@ -36,6 +36,10 @@ extern "C" fn at_start() {
 }
 
 extern "C" fn at_end() {
+    let twice = if cfg!(feature = "checked") { CACHES.statistics().freed_twice } else { 0 };
+    if twice > 0 {
+        let _ = writeln!(io::stderr(), "percid-malloc: {twice} blocks were freed twice");
+    }
     if let Some(mut to) = TO.get() {
         // There is nobody to tell if it fails.
         let _ = write_statistics(&mut to);

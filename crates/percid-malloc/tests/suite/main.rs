@@ -3,3 +3,4 @@
 
 mod model;
 mod programs;
+mod stress;

@@ -78,6 +78,23 @@ fn a_limit_that_is_no_number_is_told_and_the_program_runs() {
     assert!(output.status.success());
 }
 
+#[cfg(feature = "checked")]
+#[test]
+fn a_program_that_frees_twice_is_told_so_and_runs() {
+    let compiled = std::env::temp_dir().join(format!("percid-malloc-{}", std::process::id()));
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char *volatile p = malloc(99); free(p); free(p); \
+                  char *a = malloc(99), *b = malloc(99); puts(a == b ? \"same\" : \"two\"); return 0; }";
+    let line = format!("printf '%s\\n' '{source}' | cc -w -x c -o {} -", compiled.display());
+    let built = ended(shell(&line));
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let run = format!("exec {}", compiled.display());
+    let (without, with) = (ended(shell(&run)), ended(preloaded(&run)));
+    let _ = std::fs::remove_file(&compiled);
+    assert!(!without.status.success(), "control: the program frees twice");
+    assert_eq!((text(&with.stdout), with.status.success()), ("two\n".to_owned(), true));
+    assert_eq!(text(&with.stderr), "percid-malloc: 1 blocks were freed twice\n");
+}
+
 /// The limit holds for a program that frees much more: what is cached stays below it.
 #[test]
 fn memory_that_is_limited_is_refused_and_nobody_aborts() {
