@@ -1,7 +1,10 @@
 //! Programs of this system, with the library before them and without it.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::borrow::BorrowMut;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The shared library, which Cargo builds with these tests.
 fn library() -> PathBuf {
@@ -27,8 +30,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn ended(mut command: Command) -> Output {
-    command.output().expect("a shell")
+fn ended(mut command: impl BorrowMut<Command>) -> Output {
+    command.borrow_mut().output().expect("a shell")
 }
 
 #[test]
@@ -54,7 +57,7 @@ fn programs_say_what_they_say_without_the_library() {
 fn figures_at_the_end_are_those_of_a_program_that_was_served() {
     let mut command = preloaded("exec sort");
     let output = ended({
-        command.env("PERCID_MALLOC_STATISTICS", "1").stdin(std::process::Stdio::null());
+        command.env("PERCID_MALLOC_STATISTICS", "1").stdin(Stdio::null());
         command
     });
     let told = text(&output.stderr);
@@ -78,18 +81,80 @@ fn a_limit_that_is_no_number_is_told_and_the_program_runs() {
     assert!(output.status.success());
 }
 
+/// Compiles C, and returns the program or library.
+fn compiled(source: &str, options: &str) -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Relaxed);
+    let made = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("made-{number}"));
+    let source_file = made.with_extension("c");
+    fs::write(&source_file, source).expect("a file");
+    let line = format!("cc -w -O1 {options} -o {} {}", made.display(), source_file.display());
+    let built = ended(shell(&line));
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    made
+}
+
+const LOOP: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    long sum = 0;
+    for (int i = 0; i < 10000; i++) {
+        char *volatile text = malloc(i % 500 + 1);
+        memset(text, 'x', i % 500);
+        text[i % 500] = 0;
+        sum += strlen(text);
+        free(text);
+    }
+    printf("%ld\n", sum);
+    return 0;
+}
+"#;
+
+/// Another allocator, which the loader finds after this library, is the one behind.
+#[test]
+fn the_next_allocator_in_line_is_the_one_behind() {
+    let other = compiled(include_str!("other.c"), "-shared -fPIC");
+    let program = compiled(LOOP, "");
+    let blocks = |libraries: &str| {
+        let mut command =
+            shell(&format!("export LD_PRELOAD='{libraries}'; exec {}", path(&program)));
+        let output = ended(command.env("LC_ALL", "C"));
+        assert_eq!(text(&output.stdout), "2495000\n", "{output:?}");
+        let told = text(&output.stderr);
+        let blocks = told.strip_prefix("blocks ").and_then(|told| told.split(',').next());
+        blocks.and_then(|blocks| blocks.parse::<u64>().ok()).unwrap_or_else(|| panic!("{told}"))
+    };
+    let alone = blocks(&path(&other));
+    let behind = blocks(&format!("{} {}", path(&library()), path(&other)));
+    assert!(alone > 10_000 && (1..1000).contains(&behind), "{alone} alone, {behind} behind");
+}
+
+fn path(file: &Path) -> String {
+    file.display().to_string()
+}
+
+#[cfg(feature = "checked")]
+const TWICE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    char *volatile p = malloc(99);
+    free(p);
+    free(p);
+    char *a = malloc(99), *b = malloc(99);
+    puts(a == b ? "same" : "two");
+    return 0;
+}
+"#;
+
 #[cfg(feature = "checked")]
 #[test]
 fn a_program_that_frees_twice_is_told_so_and_runs() {
-    let compiled = std::env::temp_dir().join(format!("percid-malloc-{}", std::process::id()));
-    let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char *volatile p = malloc(99); free(p); free(p); \
-                  char *a = malloc(99), *b = malloc(99); puts(a == b ? \"same\" : \"two\"); return 0; }";
-    let line = format!("printf '%s\\n' '{source}' | cc -w -x c -o {} -", compiled.display());
-    let built = ended(shell(&line));
-    assert!(built.status.success(), "{}", text(&built.stderr));
-    let run = format!("exec {}", compiled.display());
+    let program = compiled(TWICE, "");
+    let run = format!("exec {}", path(&program));
     let (without, with) = (ended(shell(&run)), ended(preloaded(&run)));
-    let _ = std::fs::remove_file(&compiled);
     assert!(!without.status.success(), "control: the program frees twice");
     assert_eq!((text(&with.stdout), with.status.success()), ("two\n".to_owned(), true));
     assert_eq!(text(&with.stderr), "percid-malloc: 1 blocks were freed twice\n");
