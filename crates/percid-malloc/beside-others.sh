@@ -7,7 +7,9 @@
 # and a checksum of the output of every run. Needs GNU time, and a library made by:
 # cargo build --release -p percid-malloc
 set -euo pipefail
-[ $# = 2 ] || { sed -n '4,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
+case " $* " in *' --help '*) usage; exit 0 ;; esac
+[ $# = 2 ] || { usage >&2; exit 2; }
 own=$(dirname "$0")/../../target/release/libpercid_malloc.so
 [ -e "$own" ] || { echo "expected $own: cargo build --release -p percid-malloc" >&2; exit 2; }
 
