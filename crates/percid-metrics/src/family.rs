@@ -118,6 +118,8 @@ struct Limit<S> {
     most: usize,
     beyond: S,
     refused: AtomicU64,
+    /// The name of the metric, if the family knows it.
+    name: Option<Box<str>>,
 }
 
 /// A reference to a metric of a family.
@@ -173,7 +175,19 @@ where
     /// assert_eq!(requests.refused(), 900);
     /// ```
     pub fn with_limit(new_metric: C, most: usize, beyond: S) -> Family<S, M, C> {
-        Family::made(new_metric, Some(Limit { most, beyond, refused: AtomicU64::new(0) }))
+        let refused = AtomicU64::new(0);
+        Family::made(new_metric, Some(Limit { most, beyond, refused, name: None }))
+    }
+
+    /// Creates a limited family whose message about its limit has the metric's name.
+    pub(crate) fn with_name_and_limit(
+        name: &str,
+        new_metric: C,
+        most: usize,
+        beyond: S,
+    ) -> Family<S, M, C> {
+        let refused = AtomicU64::new(0);
+        Family::made(new_metric, Some(Limit { most, beyond, refused, name: Some(name.into()) }))
     }
 
     fn made(new_metric: C, limit: Option<Limit<S>>) -> Family<S, M, C> {
@@ -501,12 +515,15 @@ impl<S> Limit<S> {
     fn refuse(&self) {
         if self.refused.fetch_add(1, Relaxed) == 0 {
             // If standard error cannot be written to, the message is lost.
-            let _ = writeln!(
-                std::io::stderr(),
-                "percid-metrics: a family has {} label sets, its limit; others are counted together",
-                self.most
-            );
+            let _ = writeln!(std::io::stderr(), "{}", self.message());
         }
+    }
+
+    fn message(&self) -> String {
+        let (name, most) = (self.name.as_deref().unwrap_or("a family"), self.most);
+        format!(
+            "percid-metrics: {name} has {most} label sets, its limit; others are counted together"
+        )
     }
 }
 
@@ -626,6 +643,19 @@ mod tests {
         assert!(family.is_empty());
         family.with(&"one", Counter::inc);
         assert_eq!((family.with(&"one", Counter::get), kept.get()), (1, 2));
+    }
+
+    #[test]
+    fn the_message_about_the_limit_names_the_metric() {
+        let limit = |name: Option<&str>| Limit {
+            most: 3,
+            beyond: (),
+            refused: AtomicU64::new(0),
+            name: name.map(Box::from),
+        };
+        let told = limit(Some("requests_total")).message();
+        assert!(told.contains("requests_total has 3 label sets"), "{told}");
+        assert!(limit(None).message().contains("a family has 3 label sets"));
     }
 
     #[test]

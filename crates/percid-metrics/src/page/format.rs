@@ -18,20 +18,65 @@ impl Format {
         }
     }
 
-    /// Returns the format that a client requests by its `Accept` header.
+    /// Returns the format that a client prefers by its `Accept` header, and OpenMetrics if it takes
+    /// both alike (RFC 9110, sections 12.4.2 and 12.5.1). OpenMetrics must be named. Its version, if
+    /// there is one, must be 1.0.0 or 0.0.1.
     pub fn accepted(accept: &str) -> Format {
-        let asks = accept.split(',').any(|one| {
-            let mut parts = one.split(';').map(str::trim);
-            let is_it = parts.next() == Some("application/openmetrics-text");
-            is_it && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
-        });
-        if asks { Format::OpenMetrics } else { Format::Text }
+        let (mut open_metrics, mut text) = (0.0, Preference::default());
+        for (name, version, quality) in accept.split(',').map(range) {
+            let exactness = match &*name {
+                "application/openmetrics-text" => {
+                    if matches!(version.as_deref(), None | Some("1.0.0" | "0.0.1")) {
+                        open_metrics = quality.max(open_metrics);
+                    }
+                    continue;
+                }
+                "text/plain" => 3,
+                "text/*" => 2,
+                "*/*" => 1,
+                _ => continue,
+            };
+            // The most exact range that a type belongs to has its quality.
+            let more_exact = exactness > text.exactness;
+            if more_exact || exactness == text.exactness && quality > text.quality {
+                text = Preference { exactness, quality };
+            }
+        }
+        match open_metrics > 0.0 && open_metrics >= text.quality {
+            true => Format::OpenMetrics,
+            false => Format::Text,
+        }
     }
+}
+
+#[derive(Default)]
+struct Preference {
+    exactness: u8,
+    quality: f32,
+}
+
+/// Returns the type, version and quality of a range of types. A quality that is none is 0.
+fn range(text: &str) -> (String, Option<String>, f32) {
+    let mut parts = text.split(';').map(|part| part.trim().to_ascii_lowercase());
+    let name = parts.next().unwrap_or_default();
+    let (mut version, mut quality) = (None, 1.0);
+    for part in parts {
+        match part.split_once('=') {
+            Some(("q", value)) => quality = value.trim().parse().unwrap_or(0.0),
+            Some(("version", value)) => version = Some(value.trim_matches('"').to_owned()),
+            _ => {}
+        }
+    }
+    (name, version, if (0.0..=1.0).contains(&quality) { quality } else { 0.0 })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The header of Prometheus 2.42.
+    const PROMETHEUS: &str = "application/openmetrics-text;version=1.0.0,\
+         application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
 
     #[test]
     fn the_format_is_what_the_client_asks_for() {
@@ -39,12 +84,26 @@ mod tests {
             ("", Format::Text),
             ("*/*", Format::Text),
             ("application/openmetrics-text;version=1.0.0,text/plain", Format::OpenMetrics),
-            ("text/plain;q=0.5, application/openmetrics-text; q=0.2", Format::OpenMetrics),
+            ("text/plain;q=0.5, application/openmetrics-text; q=0.2", Format::Text),
+            ("text/plain;q=0.2, application/openmetrics-text; q=0.5", Format::OpenMetrics),
+            ("text/plain;q=0.5, application/openmetrics-text; q=0.5", Format::OpenMetrics),
+            (
+                "Application/OpenMetrics-Text; Version=1.0.0; Q=0.5, TEXT/PLAIN; Q=0.4",
+                Format::OpenMetrics,
+            ),
+            ("application/openmetrics-text;version=2.0.0,text/plain;q=0.1", Format::Text),
+            ("application/openmetrics-text;version=\"0.0.1\";q=0.8,*/*;q=0.1", Format::OpenMetrics),
+            ("application/openmetrics-text;q=0.5,*/*", Format::Text),
+            ("application/openmetrics-text;q=0.5,text/*;q=0.9,*/*;q=0.1", Format::Text),
+            ("application/openmetrics-text;q=0.5,text/plain;q=0.1,*/*", Format::OpenMetrics),
+            ("application/openmetrics-text;q=much", Format::Text),
+            ("application/openmetrics-text;q=NaN,text/plain", Format::Text),
             ("application/openmetrics-text;q=0", Format::Text),
             ("application/openmetrics-text; version=1.0.0; q=0.0", Format::Text),
             ("application/openmetrics-text;q=0.00", Format::Text),
             ("application/openmetrics-text;q=0.000;version=1.0.0", Format::Text),
             ("application/openmetrics-text;q=0.001", Format::OpenMetrics),
+            (PROMETHEUS, Format::OpenMetrics),
             ("application/openmetrics-textual", Format::Text),
         ] {
             assert_eq!(Format::accepted(accept), format, "{accept}");

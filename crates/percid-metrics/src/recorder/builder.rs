@@ -261,7 +261,7 @@ impl PrometheusBuilder {
     }
 
     /// Installs the process's recorder, and serves the page over HTTP in a thread of its own: at
-    /// `/` and `/metrics`, with `/health` beside it.
+    /// every path but `/health`.
     ///
     /// At most 32 pages are made at a time. Another request gets the answer 503 with
     /// `Retry-After: 1` at once. Pages are written at the speed of the client. If a client takes no

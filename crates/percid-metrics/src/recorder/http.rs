@@ -116,11 +116,11 @@ async fn answer(
     }
     Ok(match request.uri().path() {
         "/health" => plain(StatusCode::OK, "OK\n"),
-        "/" | "/metrics" => match pages.try_acquire_owned() {
+        // Like the listener of metrics-exporter-prometheus, whose paths a scraper may have.
+        _ => match pages.try_acquire_owned() {
             Ok(permit) => page(&request, handle, permit),
             Err(_) => busy(),
         },
-        _ => plain(StatusCode::NOT_FOUND, "The metrics are at /metrics.\n"),
     })
 }
 

@@ -39,7 +39,7 @@ impl Series {
         let constructor = Constructor { new, described: Arc::clone(&described) };
         // Without labels there is one series, which is never beyond the limit.
         let most = if described.labels.is_empty() { 1 } else { described.most };
-        let family = Family::with_limit(constructor, most, beyond);
+        let family = Family::with_name_and_limit(&described.name, constructor, most, beyond);
         let series = Series { family, described };
         if series.described.labels.is_empty() {
             series.first_seen(LabelValues::repeated("", 0))?;

@@ -45,9 +45,11 @@ fn a_page_is_served_to_those_who_may_read_it() {
     assert!(page.contains("requests_total{user=\"u9999\"} 9999\n"));
     let page = ask(free, "GET / HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0");
     assert!(page.contains("application/openmetrics-text") && page.contains("# EOF\n"));
+    assert!(
+        ask(free, "GET /anything/else HTTP/1.1").contains("requests_total{user=\"u9999\"} 9999\n")
+    );
     for (request, status, text) in [
         ("GET /health", 200, "OK\n"),
-        ("GET /nothing", 404, "The metrics are at /metrics.\n"),
         ("POST /metrics", 405, "GET /metrics\n"),
         ("HEAD /metrics", 200, ""),
     ] {
