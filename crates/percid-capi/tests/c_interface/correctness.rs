@@ -100,12 +100,14 @@ fn locks_domains_and_budgets_that_are_misused_fail() {
     let way = linked_twice(index).swap_remove(0);
     let build = Build::new(way.compiler.c, &["sync.c"], &options).against(way.installation);
     let program = build.make();
-    for (fault, found) in
-        [("lock", "first == second"), ("domain", "node, "), ("budget", "<= LIMIT")]
-    {
-        let (output, text) = program.outcome(program.command().arg(fault));
-        let is_found = text.contains("not so: ") && text.contains(found);
-        assert!(!output.status.success() && is_found, "{fault}: {text}");
+    for (fault, found) in [("lock", "first == "), ("domain", "node, "), ("budget", "<= LIMIT")] {
+        // On a busy machine the threads may run one after the other, and nothing happens.
+        let is_noticed = (0..100).any(|_| {
+            let (output, text) = program.outcome(program.command().arg(fault));
+            assert_eq!(output.status.success(), !text.contains("not so: "), "{fault}: {text}");
+            text.contains(found)
+        });
+        assert!(is_noticed, "{fault}");
     }
 }
 
