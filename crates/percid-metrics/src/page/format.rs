@@ -24,18 +24,16 @@ impl Format {
     pub fn accepted(accept: &str) -> Format {
         let (mut open_metrics, mut text) = (0.0, Preference::default());
         for (name, version, quality) in accept.split(',').map(range) {
-            let exactness = match &*name {
-                "application/openmetrics-text" => {
-                    if matches!(version.as_deref(), None | Some("1.0.0" | "0.0.1")) {
-                        open_metrics = quality.max(open_metrics);
-                    }
-                    continue;
+            let is = |other: &str| name.eq_ignore_ascii_case(other);
+            if is("application/openmetrics-text") {
+                if matches!(version, None | Some("1.0.0" | "0.0.1")) {
+                    open_metrics = quality.max(open_metrics);
                 }
-                "text/plain" => 3,
-                "text/*" => 2,
-                "*/*" => 1,
-                _ => continue,
-            };
+                continue;
+            }
+            let names = ["*/*", "text/*", "text/plain"];
+            let Some(exactness) = names.iter().position(|name| is(name)) else { continue };
+            let exactness = exactness + 1;
             // The most exact range that a type belongs to has its quality.
             let more_exact = exactness > text.exactness;
             if more_exact || exactness == text.exactness && quality > text.quality {
@@ -51,20 +49,22 @@ impl Format {
 
 #[derive(Default)]
 struct Preference {
-    exactness: u8,
+    /// 0: there is none.
+    exactness: usize,
     quality: f32,
 }
 
-/// Returns the type, version and quality of a range of types. A quality that is none is 0.
-fn range(text: &str) -> (String, Option<String>, f32) {
-    let mut parts = text.split(';').map(|part| part.trim().to_ascii_lowercase());
+/// Returns the type, version and quality of a range of types. A quality that is none is 0. Allocates
+/// nothing: C programs may be out of memory.
+fn range(text: &str) -> (&str, Option<&str>, f32) {
+    let mut parts = text.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
     let (mut version, mut quality) = (None, 1.0);
-    for part in parts {
-        match part.split_once('=') {
-            Some(("q", value)) => quality = value.trim().parse().unwrap_or(0.0),
-            Some(("version", value)) => version = Some(value.trim_matches('"').to_owned()),
-            _ => {}
+    for (key, value) in parts.filter_map(|part| part.split_once('=')) {
+        if key.eq_ignore_ascii_case("q") {
+            quality = value.trim().parse().unwrap_or(0.0);
+        } else if key.eq_ignore_ascii_case("version") {
+            version = Some(value.trim_matches('"'));
         }
     }
     (name, version, if (0.0..=1.0).contains(&quality) { quality } else { 0.0 })
