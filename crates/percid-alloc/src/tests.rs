@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
 use std::sync::atomic::{
     AtomicPtr, AtomicUsize,
-    Ordering::{AcqRel, Relaxed},
+    Ordering::{AcqRel, Relaxed, Release},
 };
 use std::sync::{Mutex, PoisonError};
 use std::{ptr, thread};
@@ -297,6 +297,38 @@ fn a_block_that_is_freed_twice_is_noticed_and_stays_one_block() {
         allocator.trim();
         assert_eq!(free_and_count(1), 10);
     });
+}
+
+/// An allocator behind hands out again what was given back, with the bytes that it had.
+#[test]
+fn a_block_that_comes_back_from_behind_is_not_taken_for_a_free_one() {
+    /// One block of 4096 bytes, for which layout does not matter.
+    struct One(AtomicPtr<u8>);
+    // SAFETY: the block is handed out only while nobody has it.
+    unsafe impl GlobalAlloc for One {
+        unsafe fn alloc(&self, _: Layout) -> *mut u8 {
+            self.0.swap(ptr::null_mut(), AcqRel)
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
+            self.0.store(block, Release);
+        }
+    }
+    // SAFETY: the layout has a size.
+    let block = unsafe { System.alloc_zeroed(layout(4096, 16)) };
+    let allocator = PerCpu::new(One(AtomicPtr::new(block)));
+    for _ in 0..3 {
+        // SAFETY: the layout has a size, and each object is freed once, with it.
+        unsafe {
+            let object = allocator.alloc(layout(64, 8));
+            assert_eq!(object, block);
+            allocator.dealloc(object, layout(64, 8));
+        }
+        assert_eq!((allocator.trim(), allocator.statistics().freed_twice), (64, 0));
+    }
+    drop(allocator);
+    // SAFETY: the block is the system's, with this layout.
+    unsafe { System.dealloc(block, layout(4096, 16)) };
 }
 
 /// The lists lie outside the blocks, so that what is written to a freed block changes no list.

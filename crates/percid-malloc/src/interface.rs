@@ -228,3 +228,24 @@ pub extern "C" fn malloc_trim(pad: usize) -> c_int {
     let released = unsafe { next::malloc_trim::call(pad) };
     c_int::from(returned || released != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spare_blocks_are_moved_and_never_given_to_the_allocator_behind() {
+        let block = spare::allocate(100, 16);
+        assert!(!block.is_null());
+        // SAFETY: the block has 100 bytes, and each object is used no more after it was moved or freed.
+        unsafe {
+            block.write_bytes(7, 100);
+            assert_eq!(malloc_usable_size(block.cast()), 100);
+            let moved = realloc(block.cast(), 100_000).cast::<u8>();
+            assert!(!spare::has(moved) && (0..100).all(|at| moved.add(at).read() == 7));
+            free(block.cast());
+            assert_eq!(malloc_usable_size(block.cast()), 100, "it is still there");
+            free(moved.cast());
+        }
+    }
+}

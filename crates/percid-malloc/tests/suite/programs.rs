@@ -112,6 +112,61 @@ int main(void) {
 }
 "#;
 
+const MANY: &str = r#"
+#include <stdlib.h>
+int main(void) {
+    static void *objects[500];
+    for (size_t size = 2048; size <= 32768; size += 2048) {
+        for (int i = 0; i < 500; i++) objects[i] = malloc(size);
+        for (int i = 0; i < 500; i++) free(objects[i]);
+    }
+    // These reach the allocator behind often enough for a look at the limit.
+    for (int i = 0; i < 20000; i++) objects[i % 500] = malloc(64);
+    return objects[7] == NULL;
+}
+"#;
+
+#[test]
+fn the_limit_of_the_environment_is_kept() {
+    let program = compiled(MANY, "");
+    let cached = |limit: &str| cached_by(&program, limit);
+    // So much may come between two looks, which 128 operations lie between.
+    let batches = 128 * 32 * 64;
+    assert!(cached("256K") <= (256 << 10) + batches);
+    let without = cached("1G");
+    assert!(without > (256 << 10) + batches, "control: {without}");
+}
+
+/// Runs a program, and returns the number of bytes that are cached at its end.
+fn cached_by(program: &Path, limit: &str) -> usize {
+    let mut command = preloaded(&format!("exec {}", path(program)));
+    command.envs([("PERCID_MALLOC_LIMIT", limit), ("PERCID_MALLOC_STATISTICS", "1")]);
+    let told = text(&ended(command).stderr);
+    let bytes = told.strip_prefix("percid-malloc: ").and_then(|told| told.split(' ').next());
+    bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{told}"))
+}
+
+const TRIMMED: &str = r#"
+#include <malloc.h>
+#include <stdlib.h>
+int main(void) {
+    static void *objects[200];
+    for (int i = 0; i < 200; i++) objects[i] = malloc(300);
+    for (int i = 0; i < 200; i++) free(objects[i]);
+#ifdef TRIM
+    malloc_trim(0);
+#endif
+    return 0;
+}
+"#;
+
+#[test]
+fn trimming_leaves_nothing_in_the_caches() {
+    let [with, without] = ["-DTRIM", ""].map(|options| compiled(TRIMMED, options));
+    let [with, without] = [with, without].map(|program| cached_by(&program, "16M"));
+    assert!(with < 20_000 && without > 40_000, "{with} after trimming, {without} without");
+}
+
 /// Another allocator, which the loader finds after this library, is the one behind.
 #[test]
 fn the_next_allocator_in_line_is_the_one_behind() {
