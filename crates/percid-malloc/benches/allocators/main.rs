@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 mod memory;
+mod random;
 mod workloads;
 
 const HELP: &str = "\

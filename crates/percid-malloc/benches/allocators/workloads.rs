@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::{ptr, thread};
 
 use crate::memory;
+use crate::random::Random;
 
 /// The name of a workload, and the function that runs it on a number of threads for a time. Returns the number of objects
 /// that were freed, after everything was freed that the workload frees at all.
@@ -21,17 +22,6 @@ pub(crate) const ALL: [Workload; 6] = [
     ("web", web),
     ("idle", idle),
 ];
-
-/// Linear congruential numbers (Knuth's constants).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-}
 
 /// An object of which the first and last byte were written.
 struct Object(*mut c_void);

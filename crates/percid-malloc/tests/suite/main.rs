@@ -3,4 +3,6 @@
 
 mod model;
 mod programs;
+#[path = "../../benches/allocators/random.rs"]
+mod random;
 mod stress;

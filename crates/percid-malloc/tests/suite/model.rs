@@ -6,6 +6,8 @@ use std::{ptr, slice, thread};
 
 use percid_malloc as c;
 
+use crate::random::Random;
+
 /// An object: its block, and what the program wrote to it.
 struct Object {
     block: *mut c_void,
@@ -36,21 +38,10 @@ impl Object {
     }
 }
 
-/// Linear congruential numbers (Knuth's constants).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-
-    /// Mostly small sizes, and some of each magnitude.
-    fn size(&mut self) -> usize {
-        let magnitude = [4, 6, 8, 10, 13, 16, 19][self.below(7).min(self.below(7))];
-        self.below(1 << magnitude)
-    }
+/// Mostly small sizes, and some of each magnitude.
+fn size(random: &mut Random) -> usize {
+    let magnitude = [4, 6, 8, 10, 13, 16, 19][random.below(7).min(random.below(7))];
+    random.below(1 << magnitude)
 }
 
 /// Does something to the objects, and returns the number of those that somebody else wrote to.
@@ -60,7 +51,7 @@ fn step(random: &mut Random, objects: &Mutex<Vec<Object>>) -> usize {
         let count = objects.len();
         (count > 0 && random.below(1000) < count).then(|| objects.swap_remove(random.below(count)))
     };
-    let (size, mark) = (random.size(), random.below(256) as u8);
+    let (size, mark) = (size(random), random.below(256) as u8);
     let Some(old) = old else {
         objects.lock().expect("objects").push(allocated(random, size, mark));
         return 0;

@@ -6,6 +6,8 @@ use std::{env, ptr, thread};
 
 use percid_malloc as c;
 
+use crate::random::Random;
+
 /// Number of operations of all threads together, if the environment says no other.
 const OPERATIONS: usize = 2_000_000;
 
@@ -25,11 +27,6 @@ static SIGNALS: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn on_signal(_: i32) {
     SIGNALS.fetch_add(1, Relaxed);
-}
-
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *state >> 16
 }
 
 /// Returns the first and last word of an object with this mark and number of words.
@@ -72,9 +69,9 @@ fn check_and_free(object: u64) {
     }
 }
 
-fn exchange(state: &mut u64, operations: usize) {
+fn exchange(random: &mut Random, operations: usize) {
     for _ in 0..operations {
-        let number = random(state);
+        let number = random.number();
         let words = match number % 64 {
             0 => 1 + (number >> 8) as usize % 6000,
             1..8 => 1 + (number >> 8) as usize % 500,
@@ -90,12 +87,12 @@ fn free_all() {
 }
 
 /// Makes a child that goes on with the objects, and returns `true` if all of them were whole there.
-fn child_is_right(state: u64) -> bool {
+fn child_is_right(seed: u64) -> bool {
     // SAFETY: the child uses this allocator, which works after a fork, and ends without a return.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "a child");
     if child == 0 {
-        exchange(&mut state.clone(), 2000);
+        exchange(&mut Random(seed), 2000);
         free_all();
         // SAFETY: ends this process.
         unsafe { libc::_exit(i32::from(TORN.load(Relaxed) > 0)) };
@@ -139,11 +136,11 @@ fn stress_in_a_process() {
             children
         });
         let worker = |thread: usize| {
-            let (mut state, left) = (seed << 8 | thread as u64, &left);
+            let (mut random, left) = (Random(seed << 8 | thread as u64), &left);
             move || {
                 let less = |left: usize| left.checked_sub(LIFE);
                 while left.fetch_update(Relaxed, Relaxed, less).is_ok() {
-                    thread::scope(|scope| drop(scope.spawn(|| exchange(&mut state, LIFE))));
+                    thread::scope(|scope| drop(scope.spawn(|| exchange(&mut random, LIFE))));
                 }
             }
         };
